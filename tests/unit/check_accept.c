@@ -35,7 +35,7 @@ static const struct {
 	{ "application/json;q", 0, 1000 },
 };
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	const char *text = cases[_i].fields;
 	struct field fields[8];
@@ -50,15 +50,6 @@ START_TEST(test_case)
 	}
 	ck_assert_int_eq(accept_weight(fields, n, SLICE("text/html")), cases[_i].html);
 	ck_assert_int_eq(accept_weight(fields, n, SLICE("application/json")), cases[_i].json);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("accept");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	return tc;
 }
 
 UNIT_MAIN_PURE("accept")

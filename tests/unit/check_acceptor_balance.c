@@ -32,7 +32,7 @@ static int pick(struct acceptor_balance *b, unsigned n)
 	return acceptor_balance_pick(b, choices, n, &peer);
 }
 
-START_TEST(nobody_is_open)
+TEST(nobody_is_open)
 {
 	for (int mode = 0; mode < 2; mode++) {
 		struct acceptor_balance b = { .by_source = mode == 1, .next = 3 };
@@ -44,9 +44,8 @@ START_TEST(nobody_is_open)
 		ck_assert_int_eq(pick(&b, SLOTS), 5);
 	}
 }
-END_TEST
 
-START_TEST(fewest)
+TEST(fewest)
 {
 	struct acceptor_balance b = { .next = 0 };
 
@@ -60,10 +59,9 @@ START_TEST(fewest)
 	choices[3].load = 9;
 	ck_assert_int_eq(pick(&b, SLOTS), 3);
 }
-END_TEST
 
 /* Those who have equally few take turns: the first of them is not the one for all that come. */
-START_TEST(ties_take_turns)
+TEST(ties_take_turns)
 {
 	struct acceptor_balance b = { .next = 0 };
 	unsigned got[SLOTS] = { 0 };
@@ -75,10 +73,9 @@ START_TEST(ties_take_turns)
 	for (unsigned i = 0; i < SLOTS; i++)
 		ck_assert_uint_eq(got[i], i == 4 ? 0 : 10);
 }
-END_TEST
 
 /* Eight that stay, on four workers: two each. */
-START_TEST(fewest_is_even)
+TEST(fewest_is_even)
 {
 	struct acceptor_balance b = { .next = 3 };
 
@@ -88,10 +85,9 @@ START_TEST(fewest_is_even)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(choices[i].load, 2);
 }
-END_TEST
 
 /* By those that have more than a few more; and never by source. */
-START_TEST(one_that_is_behind_is_waited_for)
+TEST(one_that_is_behind_is_waited_for)
 {
 	const struct acceptor_balance least = { .next = 0 }, by_source = { .by_source = true };
 
@@ -111,9 +107,8 @@ START_TEST(one_that_is_behind_is_waited_for)
 	acceptor_balance_hold(&least, choices, SLOTS);
 	ck_assert(choices[2].open);
 }
-END_TEST
 
-START_TEST(a_source_stays_where_it_is)
+TEST(a_source_stays_where_it_is)
 {
 	struct acceptor_balance b = { .by_source = true };
 	int at[SOURCES];
@@ -157,10 +152,9 @@ START_TEST(a_source_stays_where_it_is)
 		ck_assert_int_eq(acceptor_balance_pick(&b, choices, SLOTS, &peer), at[i]);
 	}
 }
-END_TEST
 
 /* A worker more takes its share from all, and moves nothing between the others. */
-START_TEST(a_source_moves_to_a_new_worker_only)
+TEST(a_source_moves_to_a_new_worker_only)
 {
 	struct acceptor_balance b = { .by_source = true };
 	unsigned moved = 0;
@@ -177,9 +171,8 @@ START_TEST(a_source_moves_to_a_new_worker_only)
 	ck_assert_uint_gt(moved, SOURCES / SLOTS * 3 / 4);
 	ck_assert_uint_lt(moved, SOURCES / SLOTS * 5 / 4);
 }
-END_TEST
 
-START_TEST(an_ipv6_source_is_a_network)
+TEST(an_ipv6_source_is_a_network)
 {
 	struct acceptor_balance b = { .by_source = true };
 	struct addr peer;
@@ -200,9 +193,8 @@ START_TEST(an_ipv6_source_is_a_network)
 	}
 	ck_assert_uint_gt(others, 60);
 }
-END_TEST
 
-START_TEST(peers_without_an_address_take_turns)
+TEST(peers_without_an_address_take_turns)
 {
 	struct acceptor_balance b = { .by_source = true };
 	const struct addr peer = { .sa = { .sa_family = AF_UNIX }, .len = sizeof(sa_family_t) };
@@ -210,23 +202,6 @@ START_TEST(peers_without_an_address_take_turns)
 	all_open();
 	for (int i = 0; i < 2 * SLOTS; i++)
 		ck_assert_int_eq(acceptor_balance_pick(&b, choices, SLOTS, &peer), i % SLOTS);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("acceptor_balance");
-
-	tcase_add_test(t, nobody_is_open);
-	tcase_add_test(t, fewest);
-	tcase_add_test(t, ties_take_turns);
-	tcase_add_test(t, fewest_is_even);
-	tcase_add_test(t, one_that_is_behind_is_waited_for);
-	tcase_add_test(t, a_source_stays_where_it_is);
-	tcase_add_test(t, a_source_moves_to_a_new_worker_only);
-	tcase_add_test(t, an_ipv6_source_is_a_network);
-	tcase_add_test(t, peers_without_an_address_take_turns);
-	return t;
 }
 
 UNIT_MAIN_PURE("acceptor_balance")

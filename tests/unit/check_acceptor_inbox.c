@@ -76,7 +76,7 @@ static void receive(unsigned n)
 	show();
 }
 
-START_TEST(full_is_sixteen_that_wait)
+TEST(full_is_sixteen_that_wait)
 {
 	ck_assert_uint_eq(fill(1000), ACCEPTOR_CREDITS);
 	ck_assert(!acceptor_inbox_choice(&in, false).open);
@@ -84,9 +84,8 @@ START_TEST(full_is_sixteen_that_wait)
 	ck_assert_uint_eq(fill(1000), 3);
 	ck_assert_uint_eq(fdpass_waiting(in.ends[0]), ACCEPTOR_CREDITS);
 }
-END_TEST
 
-START_TEST(what_is_in_hand_waits)
+TEST(what_is_in_hand_waits)
 {
 	for (unsigned i = 0; i < ACCEPTOR_CREDITS; i++) {
 		ck_assert(acceptor_inbox_choice(&in, false).open);
@@ -95,9 +94,8 @@ START_TEST(what_is_in_hand_waits)
 	ck_assert(!acceptor_inbox_choice(&in, false).open);
 	ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, ACCEPTOR_CREDITS);
 }
-END_TEST
 
-START_TEST(load_is_what_it_has_and_will_have)
+TEST(load_is_what_it_has_and_will_have)
 {
 	ck_assert_uint_eq(fill(5), 5);
 	ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, 5);
@@ -109,10 +107,9 @@ START_TEST(load_is_what_it_has_and_will_have)
 	receive(3);
 	ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, 4);
 }
-END_TEST
 
 /* However long it goes on, over the end of the counters, too. */
-START_TEST(load_holds_for_long)
+TEST(load_holds_for_long)
 {
 	taken = in.sent = UINT32_MAX - 100;
 	show();
@@ -125,9 +122,8 @@ START_TEST(load_holds_for_long)
 		ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, 0);
 	}
 }
-END_TEST
 
-START_TEST(only_a_worker_that_is_up_is_open)
+TEST(only_a_worker_that_is_up_is_open)
 {
 	for (uint32_t state = 0; state < 5; state++) {
 		worker.state = state;
@@ -138,12 +134,11 @@ START_TEST(only_a_worker_that_is_up_is_open)
 	acceptor_inbox_behind(&in, (struct board_worker){ NULL, 0 });
 	ck_assert(!acceptor_inbox_choice(&in, false).open);
 }
-END_TEST
 
 /* --- a worker that lies ----------------------------------------------------------------------- */
 
 /* Whatever it says it took: no more than the credits ever wait. */
-START_TEST(a_lie_about_taken_brings_no_more)
+TEST(a_lie_about_taken_brings_no_more)
 {
 	static const uint32_t lies[] = { 0, 1, 17, 1000, 1u << 31, UINT32_MAX - 5, UINT32_MAX };
 	unsigned n = 0;
@@ -156,9 +151,8 @@ START_TEST(a_lie_about_taken_brings_no_more)
 	}
 	ck_assert_uint_eq(n, ACCEPTOR_CREDITS);
 }
-END_TEST
 
-START_TEST(one_that_says_it_took_all_at_once_gets_no_more)
+TEST(one_that_says_it_took_all_at_once_gets_no_more)
 {
 	for (unsigned i = 0; i < 1000 && acceptor_inbox_choice(&in, false).open; i++) {
 		put();
@@ -169,9 +163,8 @@ START_TEST(one_that_says_it_took_all_at_once_gets_no_more)
 	ck_assert(!acceptor_inbox_choice(&in, false).open);
 	ck_assert_uint_le(fdpass_waiting(in.ends[0]), ACCEPTOR_CREDITS);
 }
-END_TEST
 
-START_TEST(one_that_says_it_took_none_is_served)
+TEST(one_that_says_it_took_none_is_served)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		ck_assert_uint_eq(fill(1), 1);
@@ -181,20 +174,18 @@ START_TEST(one_that_says_it_took_none_is_served)
 	}
 	ck_assert_uint_le(acceptor_inbox_choice(&in, false).load, 100 + ACCEPTOR_CREDITS);
 }
-END_TEST
 
-START_TEST(loads_are_clamped)
+TEST(loads_are_clamped)
 {
 	live = UINT32_MAX;
 	taken = UINT32_MAX / 2;
 	show();
 	ck_assert_uint_le(acceptor_inbox_choice(&in, false).load, (1u << 20) + ACCEPTOR_CREDITS);
 }
-END_TEST
 
 /* --- another process -------------------------------------------------------------------------- */
 
-START_TEST(a_successor_reads_on)
+TEST(a_successor_reads_on)
 {
 	ck_assert_uint_eq(fill(10), 10);
 	receive(4);
@@ -208,10 +199,9 @@ START_TEST(a_successor_reads_on)
 	receive(ACCEPTOR_CREDITS);
 	ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, ACCEPTOR_CREDITS);
 }
-END_TEST
 
 /* An acceptor that was started again knows nothing of what the one before sent. */
-START_TEST(another_acceptor_counts_on)
+TEST(another_acceptor_counts_on)
 {
 	struct acceptor_inbox next = { .ends = { in.ends[0], in.ends[1] } };
 
@@ -222,10 +212,9 @@ START_TEST(another_acceptor_counts_on)
 	ck_assert_uint_eq(acceptor_inbox_choice(&in, false).load, 9);
 	ck_assert_uint_eq(fill(1000), ACCEPTOR_CREDITS - 7);
 }
-END_TEST
 
 /* What it had received and not yet counted when it was looked at. */
-START_TEST(a_look_at_the_wrong_moment_passes)
+TEST(a_look_at_the_wrong_moment_passes)
 {
 	ck_assert_uint_eq(fill(8), 8);
 	receive(3);
@@ -244,26 +233,7 @@ START_TEST(a_look_at_the_wrong_moment_passes)
 		show();
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("acceptor_inbox");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, full_is_sixteen_that_wait);
-	tcase_add_test(t, what_is_in_hand_waits);
-	tcase_add_test(t, load_is_what_it_has_and_will_have);
-	tcase_add_test(t, load_holds_for_long);
-	tcase_add_test(t, only_a_worker_that_is_up_is_open);
-	tcase_add_test(t, a_lie_about_taken_brings_no_more);
-	tcase_add_test(t, one_that_says_it_took_all_at_once_gets_no_more);
-	tcase_add_test(t, one_that_says_it_took_none_is_served);
-	tcase_add_test(t, loads_are_clamped);
-	tcase_add_test(t, a_successor_reads_on);
-	tcase_add_test(t, another_acceptor_counts_on);
-	tcase_add_test(t, a_look_at_the_wrong_moment_passes);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("acceptor_inbox")

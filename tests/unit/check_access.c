@@ -31,7 +31,7 @@ static const struct {
 	{ "10.1.0.0/8", "behind its prefix" },
 };
 
-START_TEST(a_rule)
+TEST_ROWS(a_rule, parsed)
 {
 	struct access_rule r = { .allow = true };
 	const char *why = access_parse(parsed[_i].text, &r);
@@ -43,7 +43,6 @@ START_TEST(a_rule)
 		ck_assert_msg(why != NULL && strstr(why, parsed[_i].why) != NULL, "%s: %s",
 			parsed[_i].text, why);
 }
-END_TEST
 
 /* +RANGE allows, -RANGE denies. */
 static const struct {
@@ -101,7 +100,7 @@ static const struct {
 	{ "+127.0.0.1", "::1", false },
 };
 
-START_TEST(a_list)
+TEST_ROWS(a_list, lists)
 {
 	struct access_rule r[4];
 	struct access a = { r, 0 };
@@ -115,16 +114,6 @@ START_TEST(a_list)
 	}
 	ck_assert_msg(access_allows(&a, &peer) == lists[_i].allowed, "\"%s\": %s", lists[_i].rules,
 		lists[_i].peer);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("access");
-
-	tcase_add_loop_test(c, a_rule, 0, sizeof(parsed) / sizeof(parsed[0]));
-	tcase_add_loop_test(c, a_list, 0, sizeof(lists) / sizeof(lists[0]));
-	return c;
 }
 
 UNIT_MAIN("access")

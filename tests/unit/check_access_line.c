@@ -47,7 +47,7 @@ static const char *made(enum access_format format)
 	return text;
 }
 
-START_TEST(combined)
+TEST(combined)
 {
 	ck_assert_str_eq(made(ACCESS_COMBINED),
 		"192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a?b HTTP/2.0\" 200 612 "
@@ -62,9 +62,8 @@ START_TEST(combined)
 	req.user.n = 0;
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_COMBINED), "192.0.2.7 - CN=a\\x20b [06/"));
 }
-END_TEST
 
-START_TEST(combined_vhost)
+TEST(combined_vhost)
 {
 	ck_assert_str_eq(made(ACCESS_COMBINED_VHOST),
 		"www.example.com:8443 192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] "
@@ -72,9 +71,8 @@ START_TEST(combined_vhost)
 	req.site = NULL;
 	ck_assert_ptr_eq(strstr(made(ACCESS_COMBINED_VHOST), "-:8443 192.0.2.7 "), text);
 }
-END_TEST
 
-START_TEST(json)
+TEST(json)
 {
 	req.user = SLICE("anna b");
 	ck_assert_str_eq(made(ACCESS_JSON),
@@ -90,9 +88,8 @@ START_TEST(json)
 		"\"first_byte_us\":null,"
 		"\"error\":\"\"}\n");
 }
-END_TEST
 
-START_TEST(json_answer)
+TEST(json_answer)
 {
 	conn.tls_version = "TLSv1.3";
 	conn.tls_cipher = "TLS_AES_128_GCM_SHA256";
@@ -108,10 +105,9 @@ START_TEST(json_answer)
 	req.record.source = REQ_SOURCE_IMAGE;
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"cache\":\"hit\""));
 }
-END_TEST
 
 /* A machine that has a name tells it, in this format alone. */
-START_TEST(json_machine)
+TEST(json_machine)
 {
 	ck_assert_ptr_null(strstr(made(ACCESS_JSON), "server_id"));
 	env.conf.server_id = SLICE("web-1");
@@ -119,10 +115,9 @@ START_TEST(json_machine)
 	ck_assert_ptr_null(strstr(made(ACCESS_COMBINED), "web-1"));
 	env.conf.server_id = SLICE("");
 }
-END_TEST
 
 /* Only of what failed, and what is known best. */
-START_TEST(json_error)
+TEST(json_error)
 {
 	conn.error = ERR_TIMEOUT_SEND;
 	req.record.error = ERR_RESET;
@@ -137,10 +132,9 @@ START_TEST(json_error)
 	ck_assert_ptr_nonnull(
 		strstr(made(ACCESS_JSON), "\"error\":\"ended before its answer was sent\"}"));
 }
-END_TEST
 
 /* UTF-8 is written as it came, and a piece that is cut is cut between characters. */
-START_TEST(json_utf8)
+TEST(json_utf8)
 {
 	static char longest[2048];
 
@@ -153,7 +147,6 @@ START_TEST(json_utf8)
 	ck_assert_ptr_nonnull(strstr(text, "\"user_agent\":\"\u00e9t\u00e9 \ufffd\""));
 	ck_assert_ptr_nonnull(strstr(text, "\u00e9\",\"protocol\""));
 }
-END_TEST
 
 static const struct {
 	uint64_t bytes, us;
@@ -169,7 +162,7 @@ static const struct {
 	{ UINT64_MAX, 123456789, "   16 EB   123.4 s\n" },
 };
 
-START_TEST(brief)
+TEST(brief)
 {
 	req.record.bytes_out = 1229;
 	ck_assert_str_eq(made(ACCESS_SHORT),
@@ -181,17 +174,15 @@ START_TEST(brief)
 	ck_assert_str_eq(made(ACCESS_SHORT), "--- PROPFIND\\x0a/\\x1b[31m\\x22\\x5c\\xc3\\xa4      "
 					     "     1.2 KB    1.5 ms aborted\n");
 }
-END_TEST
 
-START_TEST(brief_sizes)
+TEST_ROWS(brief_sizes, sizes)
 {
 	req.record = (struct req_record){ .bytes_out = sizes[_i].bytes, .ended_us = sizes[_i].us };
 	made(ACCESS_SHORT);
 	ck_assert_str_eq(text + strlen(text) - strlen(sizes[_i].text), sizes[_i].text);
 }
-END_TEST
 
-START_TEST(brief_colours)
+TEST_EACH(brief_colours, 6)
 {
 	static const char *const colours[] = { "31", "", "32", "36", "33", "31" };
 
@@ -204,10 +195,9 @@ START_TEST(brief_colours)
 			"%s", text);
 	ck_assert_ptr_nonnull(strstr(text, "\033[0m GET "));
 }
-END_TEST
 
 /* Each format has a second of its own. */
-START_TEST(stamps)
+TEST(stamps)
 {
 	made(ACCESS_JSON);
 	made(ACCESS_COMBINED);
@@ -215,25 +205,7 @@ START_TEST(stamps)
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "T08:49:38.000Z"));
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_COMBINED), ":08:49:38 +0000]"));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("access_line");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, combined);
-	tcase_add_test(c, combined_vhost);
-	tcase_add_test(c, json);
-	tcase_add_test(c, json_answer);
-	tcase_add_test(c, json_machine);
-	tcase_add_test(c, json_error);
-	tcase_add_test(c, json_utf8);
-	tcase_add_test(c, brief);
-	tcase_add_loop_test(c, brief_sizes, 0, sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_loop_test(c, brief_colours, 0, 6);
-	tcase_add_test(c, stamps);
-	return c;
-}
+UNIT_FIXTURE(setup, NULL)
 
 UNIT_MAIN_PURE("access_line")

@@ -56,7 +56,7 @@ static const char *written(void)
 	return text;
 }
 
-START_TEST(gathered)
+TEST(gathered)
 {
 	ck_assert_int_eq(access_log_init(&logfile, &loop, fds[1]), 0);
 	access_log_write(&logfile, &line, ACCESS_COMBINED, &req);
@@ -70,10 +70,9 @@ START_TEST(gathered)
 		"\"-\"\n-:443 192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/2.0\" 200 "
 		"612 \"-\" \"-\"\n");
 }
-END_TEST
 
 /* Every piece as long and as bad as it gets, many times: nothing overflows, every line is whole. */
-START_TEST(worst_case)
+TEST_ROWS(worst_case, formats)
 {
 	static char bad[8192], spaces[8192];
 	enum access_format format = formats[_i];
@@ -109,16 +108,7 @@ START_TEST(worst_case)
 	free(got);
 	fclose(in);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("access_log");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, gathered);
-	tcase_add_loop_test(c, worst_case, 0, sizeof(formats) / sizeof(formats[0]));
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("access_log")

@@ -64,7 +64,7 @@ static const struct {
 	{ "0.0.0.0:1", "[::]:1", false },
 };
 
-START_TEST(client_is_an_address_or_a_network)
+TEST_ROWS(client_is_an_address_or_a_network, clients)
 {
 	struct account *one = open_text(clients[_i].one), *other = open_text(clients[_i].other);
 
@@ -74,10 +74,9 @@ START_TEST(client_is_an_address_or_a_network)
 	ck_assert_ptr_null(one);
 	ck_assert_uint_eq(accounts_count(all), 0);
 }
-END_TEST
 
 /* Two tables with the same keys, as two workers have, know a client by the same mark. */
-START_TEST(marks)
+TEST_ROWS(marks, clients)
 {
 	struct accounts *other = accounts_new(MAX);
 	struct account_keys keys;
@@ -98,9 +97,8 @@ START_TEST(marks)
 	account_close(&b);
 	accounts_free(&other);
 }
-END_TEST
 
-START_TEST(networks_of_other_sizes)
+TEST(networks_of_other_sizes)
 {
 	struct account *a, *b, *c;
 
@@ -114,9 +112,8 @@ START_TEST(networks_of_other_sizes)
 	account_close(&b);
 	account_close(&c);
 }
-END_TEST
 
-START_TEST(full_table_has_a_crowd)
+TEST(full_table_has_a_crowd)
 {
 	struct account *v[MAX + 2], *again;
 
@@ -133,9 +130,8 @@ START_TEST(full_table_has_a_crowd)
 		account_close(&v[i]);
 	ck_assert_uint_eq(accounts_count(all), 0);
 }
-END_TEST
 
-START_TEST(remembered_account_stays_until_its_time)
+TEST(remembered_account_stays_until_its_time)
 {
 	struct account *a = open_nth(0), *same, *others[MAX];
 
@@ -162,9 +158,8 @@ START_TEST(remembered_account_stays_until_its_time)
 	for (unsigned i = 0; i < MAX; i++)
 		account_close(&others[i]);
 }
-END_TEST
 
-START_TEST(one_client_leaves_some_to_the_next)
+TEST(one_client_leaves_some_to_the_next)
 {
 	struct account *a = open_nth(0), *b = open_nth(1);
 	uint64_t n = 0, m;
@@ -183,9 +178,8 @@ START_TEST(one_client_leaves_some_to_the_next)
 	account_close(&a);
 	account_close(&b);
 }
-END_TEST
 
-START_TEST(least_share_is_there_until_the_sum_is_used_up)
+TEST(least_share_is_there_until_the_sum_is_used_up)
 {
 	struct account *a = open_nth(0), *b = open_nth(1);
 
@@ -202,9 +196,8 @@ START_TEST(least_share_is_there_until_the_sum_is_used_up)
 	account_close(&a);
 	account_close(&b);
 }
-END_TEST
 
-START_TEST(nobody_has_what_is_left)
+TEST(nobody_has_what_is_left)
 {
 	ck_assert_uint_eq(budget_room(&budget, NULL), SUM);
 	budget_take(&budget, NULL, SUM + 1);
@@ -212,9 +205,8 @@ START_TEST(nobody_has_what_is_left)
 	ck_assert_ptr_null(budget_greediest(&budget));
 	budget_give(&budget, NULL, SUM + 1);
 }
-END_TEST
 
-START_TEST(account_that_holds_something_stays)
+TEST(account_that_holds_something_stays)
 {
 	struct account *a = open_nth(0), *same = a;
 
@@ -228,24 +220,7 @@ START_TEST(account_that_holds_something_stays)
 	budget_give(&budget, same, 1);
 	ck_assert_uint_eq(accounts_count(all), 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("account");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(
-		c, client_is_an_address_or_a_network, 0, (int)(sizeof(clients) / sizeof(*clients)));
-	tcase_add_loop_test(c, marks, 0, (int)(sizeof(clients) / sizeof(*clients)));
-	tcase_add_test(c, networks_of_other_sizes);
-	tcase_add_test(c, full_table_has_a_crowd);
-	tcase_add_test(c, remembered_account_stays_until_its_time);
-	tcase_add_test(c, one_client_leaves_some_to_the_next);
-	tcase_add_test(c, least_share_is_there_until_the_sum_is_used_up);
-	tcase_add_test(c, nobody_has_what_is_left);
-	tcase_add_test(c, account_that_holds_something_stays);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("account")

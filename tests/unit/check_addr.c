@@ -21,7 +21,7 @@ static const struct {
 	{ "unix:/x", AF_UNIX, "unix" },
 };
 
-START_TEST(parses_and_formats)
+TEST_ROWS(parses_and_formats, good)
 {
 	struct addr a, b;
 	char text[ADDR_TEXT], host[ADDR_HOST_TEXT];
@@ -37,7 +37,6 @@ START_TEST(parses_and_formats)
 	ck_assert(addr_equal(&a, &b));
 	ck_assert_uint_eq(a.len, b.len);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -77,7 +76,7 @@ static const struct {
 	{ "unix:x.sock", "absolute" },
 };
 
-START_TEST(refuses)
+TEST_ROWS(refuses, bad)
 {
 	struct addr a;
 	const char *why = addr_parse(bad[_i].text, &a);
@@ -86,9 +85,8 @@ START_TEST(refuses)
 	ck_assert_int_eq(a.sa.sa_family, AF_UNSPEC);
 	ck_assert_msg(strstr(why, bad[_i].says) != NULL, "%s: %s", bad[_i].text, why);
 }
-END_TEST
 
-START_TEST(unix_path_length)
+TEST(unix_path_length)
 {
 	struct addr a;
 	char text[256], back[ADDR_TEXT];
@@ -104,9 +102,8 @@ START_TEST(unix_path_length)
 	text[5 + 108] = '\0';
 	ck_assert_ptr_nonnull(strstr(addr_parse(text, &a), "107"));
 }
-END_TEST
 
-START_TEST(peers)
+TEST(peers)
 {
 	struct addr a = { .len = 0 };
 	char text[ADDR_TEXT];
@@ -135,9 +132,8 @@ START_TEST(peers)
 	addr_format(&a, text, 8);
 	ck_assert_str_eq(text, "[2001:d");
 }
-END_TEST
 
-START_TEST(differences)
+TEST(differences)
 {
 	static const char *const texts[] = { "127.0.0.1:1", "127.0.0.1:2", "127.0.0.2:1", "[::1]:1",
 		"[::1]:2", "[::2]:1", "unix:/a", "unix:/ab" };
@@ -156,9 +152,8 @@ START_TEST(differences)
 	a[0].sa.sa_family = AF_UNSPEC;
 	ck_assert(!addr_equal(&a[0], &a[0]));
 }
-END_TEST
 
-START_TEST(unmaps)
+TEST(unmaps)
 {
 	static const struct {
 		const char *text, *is;
@@ -178,20 +173,6 @@ START_TEST(unmaps)
 		addr_format(&a, text, sizeof(text));
 		ck_assert_str_eq(text, cases[i].is);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("addr");
-
-	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(good) / sizeof(good[0]));
-	tcase_add_loop_test(tc, refuses, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_test(tc, unix_path_length);
-	tcase_add_test(tc, peers);
-	tcase_add_test(tc, differences);
-	tcase_add_test(tc, unmaps);
-	return tc;
 }
 
 UNIT_MAIN_PURE("addr")

@@ -54,7 +54,7 @@ static const struct {
 	{ "::ffff:0:0/95", 0, NULL, "behind its prefix" },
 };
 
-START_TEST(a_range)
+TEST_ROWS(a_range, ranges)
 {
 	struct addr_range r;
 	const char *why = addr_range_parse(ranges[_i].text, &r);
@@ -70,7 +70,6 @@ START_TEST(a_range)
 	inside = addr_of(ranges[_i].inside);
 	ck_assert(addr_range_contains(&r, &inside));
 }
-END_TEST
 
 static const struct {
 	const char *range, *outside;
@@ -91,7 +90,7 @@ static const struct {
 	{ "::/80", "::ffff:192.0.2.1" },
 };
 
-START_TEST(not_in_it)
+TEST_ROWS(not_in_it, apart)
 {
 	const struct addr outside = addr_of(apart[_i].outside);
 	struct addr_range r;
@@ -100,9 +99,8 @@ START_TEST(not_in_it)
 	ck_assert_msg(
 		!addr_range_contains(&r, &outside), "%s: %s", apart[_i].range, apart[_i].outside);
 }
-END_TEST
 
-START_TEST(other_families)
+TEST(other_families)
 {
 	struct addr_range all4, all6;
 	struct addr a;
@@ -113,17 +111,6 @@ START_TEST(other_families)
 	ck_assert(!addr_range_contains(&all4, &a) && !addr_range_contains(&all6, &a));
 	a = (struct addr){ .len = 0 };
 	ck_assert(!addr_range_contains(&all4, &a) && !addr_range_contains(&all6, &a));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("addr_range");
-
-	tcase_add_loop_test(c, a_range, 0, sizeof(ranges) / sizeof(ranges[0]));
-	tcase_add_loop_test(c, not_in_it, 0, sizeof(apart) / sizeof(apart[0]));
-	tcase_add_test(c, other_families);
-	return c;
 }
 
 UNIT_MAIN_PURE("addr_range")

@@ -40,7 +40,7 @@ static void assert_field(const char *name, const char *value)
 }
 
 /* More than the arena of a request would hold. */
-START_TEST(long_text)
+TEST(long_text)
 {
 	struct strbuf t = { 0 };
 
@@ -55,9 +55,8 @@ START_TEST(long_text)
 	assert_field("cache-control", "no-store");
 	ck_assert_uint_eq(req.reply.body.left, 10000000);
 }
-END_TEST
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
 	struct strbuf t = { 0 };
 
@@ -67,9 +66,8 @@ START_TEST(without_memory)
 	ck_assert_ptr_null(t.p);
 	ck_assert_int_eq(req.reply.status, 503);
 }
-END_TEST
 
-START_TEST(pages)
+TEST_EACH(pages, 3)
 {
 	static const struct {
 		const struct h2d_handler *handler;
@@ -88,17 +86,7 @@ START_TEST(pages)
 	ck_assert_ptr_nonnull(memmem(
 		req.reply.body.p, req.reply.body.left, cases[_i].part, strlen(cases[_i].part)));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("admin");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, long_text);
-	tcase_add_test(t, without_memory);
-	tcase_add_loop_test(t, pages, 0, 3);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("admin")

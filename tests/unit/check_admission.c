@@ -64,7 +64,7 @@ static void leave(int i)
 	sessions[i].all = NULL;
 }
 
-START_TEST(number)
+TEST(number)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_client_connections);
 
@@ -84,10 +84,9 @@ START_TEST(number)
 			leave(i);
 	ck_assert(come(0, "192.0.2.1:1", false));
 }
-END_TEST
 
 /* Another process has some of the same client, until it is not heard of any more. */
-START_TEST(number_over_processes)
+TEST(number_over_processes)
 {
 	struct addr a;
 	bool exempt;
@@ -109,9 +108,8 @@ START_TEST(number_over_processes)
 	leave(3);
 	ck_assert_uint_eq(tally_others(&other, mark, all.connections.rule, clock_us()), 0);
 }
-END_TEST
 
-START_TEST(by_rate)
+TEST(by_rate)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_new_connections);
 
@@ -128,9 +126,8 @@ START_TEST(by_rate)
 	ck_assert(come(4, "192.0.2.1:1", false));
 	ck_assert(!come(5, "192.0.2.1:1", false));
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_client_connections);
 
@@ -140,9 +137,8 @@ START_TEST(dry_run)
 		ck_assert(come(i, "192.0.2.1:1", false));
 	ck_assert_int_eq(counters_get(counters, COUNTER_limit_client_connections), before + 2);
 }
-END_TEST
 
-START_TEST(whom_it_does_not_hold_for)
+TEST(whom_it_does_not_hold_for)
 {
 	struct session *s = &sessions[0];
 
@@ -160,19 +156,7 @@ START_TEST(whom_it_does_not_hold_for)
 	env.tally = NULL;
 	ck_assert(come(7, "192.0.2.1:1", false));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("admission");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, number);
-	tcase_add_test(tc, number_over_processes);
-	tcase_add_test(tc, by_rate);
-	tcase_add_test(tc, dry_run);
-	tcase_add_test(tc, whom_it_does_not_hold_for);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("admission")

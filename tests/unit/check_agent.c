@@ -55,15 +55,14 @@ static const struct {
 	{ UINT32_MAX, UINT32_MAX, UINT32_MAX, 1 },
 };
 
-START_TEST(load)
+TEST_ROWS(load, loads)
 {
 	worker(0, loads[_i].live, loads[_i].busy, loads[_i].late_us);
 	ck_assert_uint_eq(percent(), loads[_i].percent);
 }
-END_TEST
 
 /* A mean of those that serve now; workers that leave or have just begun do not count. */
-START_TEST(workers)
+TEST(workers)
 {
 	worker(0, 0, 1000, 0);
 	worker(1, 0, 0, 0);
@@ -71,16 +70,14 @@ START_TEST(workers)
 	worker(3, 0, 1000, 0)->state = BOARD_DRAIN;
 	ck_assert_uint_eq(percent(), 55);
 }
-END_TEST
 
-START_TEST(nobody)
+TEST(nobody)
 {
 	ck_assert_uint_eq(percent(), 1);
 }
-END_TEST
 
 /* Slowly at first, but not where there is no cache. */
-START_TEST(begins_slowly)
+TEST(begins_slowly)
 {
 	static const unsigned steps[] = { 10, 20, 40, 80, 100, 100 };
 
@@ -96,9 +93,8 @@ START_TEST(begins_slowly)
 	board->head.warm_ms = NOW + 5; /* of a clock that is a little ahead */
 	ck_assert_uint_eq(percent(), 10);
 }
-END_TEST
 
-START_TEST(words)
+TEST(words)
 {
 	char text[AGENT_TEXT];
 
@@ -112,19 +108,7 @@ START_TEST(words)
 	ck_assert_uint_eq(agent_text(board, CONNECTIONS, NOW, text), strlen(text));
 	ck_assert_uint_eq(text[strlen(text) - 1], '\n');
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("agent");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, load, 0, sizeof(loads) / sizeof(loads[0]));
-	tcase_add_test(t, workers);
-	tcase_add_test(t, nobody);
-	tcase_add_test(t, begins_slowly);
-	tcase_add_test(t, words);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("agent")

@@ -92,7 +92,7 @@ static unsigned begins_all(unsigned i, unsigned client)
 	return n;
 }
 
-START_TEST(one_client)
+TEST(one_client)
 {
 	ck_assert_uint_eq(begins_all(0, 0), SUM / 2 / MIB);
 	ck_assert_int_eq(limits(), 1);
@@ -101,11 +101,10 @@ START_TEST(one_client)
 	ck_assert_int_eq(limits(), 1);
 	ck_assert_uint_eq(ahead.line.budget.held, SUM / 2);
 }
-END_TEST
 
 /* Whoever comes later has less than who came first, and a least share all the same: it is the one
  * that holds most who pays. */
-START_TEST(many_clients)
+TEST(many_clients)
 {
 	unsigned n = 0, was;
 
@@ -120,10 +119,9 @@ START_TEST(many_clients)
 	ck_assert_uint_eq(holders[0].part.turn.held, 0);
 	ck_assert_uint_eq(holders[n - 1].withdrawn, 0);
 }
-END_TEST
 
 /* What the one that holds most has in memory is not free. */
-START_TEST(held_in_memory)
+TEST(held_in_memory)
 {
 	unsigned n = 0;
 
@@ -138,10 +136,9 @@ START_TEST(held_in_memory)
 	pass(1000);
 	ck_assert(begins(PARTS - 1, CLIENTS - 1, MIB));
 }
-END_TEST
 
 /* A second without an eighth of it having come: others may have it, the longest unused first. */
-START_TEST(unused)
+TEST(unused)
 {
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert(ahead_take(&ahead, &holders[i].part, 0, 16 * MIB, true) == 16 * MIB);
@@ -158,29 +155,16 @@ START_TEST(unused)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_uint_eq(holders[i].withdrawn, i % 2 == 0);
 }
-END_TEST
 
 /* The half that is not for growth is for those that begin. */
-START_TEST(growth)
+TEST(growth)
 {
 	ck_assert_uint_eq(ahead_take(&ahead, &holders[0].part, 0, 60 * MIB, true), 60 * MIB);
 	ck_assert_uint_eq(ahead_take(&ahead, &holders[1].part, 0, 60 * MIB, true), 4 * MIB);
 	ck_assert(begins(2, 2, MIB));
 	ck_assert_uint_eq(ahead_take(&ahead, &holders[3].part, 0, 100 * MIB, false), 63 * MIB / 2);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("ahead");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, one_client);
-	tcase_add_test(c, many_clients);
-	tcase_add_test(c, held_in_memory);
-	tcase_add_test(c, unused);
-	tcase_add_test(c, growth);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("ahead")

@@ -17,7 +17,7 @@ void *__wrap_malloc(size_t n)
 	return fail_malloc ? NULL : __real_malloc(n);
 }
 
-START_TEST(grows)
+TEST(grows)
 {
 	struct arena a;
 	unsigned char *p[400];
@@ -45,9 +45,8 @@ START_TEST(grows)
 	ck_assert_ptr_nonnull(arena_alloc(&a, 8));
 	arena_reset(&a);
 }
-END_TEST
 
-START_TEST(for_any_type)
+TEST_EACH(for_any_type, 3)
 {
 	_Alignas(max_align_t) char buf[256];
 	struct arena a;
@@ -67,10 +66,9 @@ START_TEST(for_any_type)
 		arena_reset(&a);
 	}
 }
-END_TEST
 
 #ifndef __SANITIZE_ADDRESS__
-START_TEST(first_buffer)
+TEST_EACH(first_buffer, !UNIT_SANITIZED)
 {
 	_Alignas(8) char buf[109];
 	struct arena a;
@@ -96,11 +94,10 @@ START_TEST(first_buffer)
 	arena_reset(&a);
 	ck_assert_ptr_eq(arena_alloc(&a, 1), buf);
 }
-END_TEST
 
 #endif
 
-START_TEST(cap)
+TEST(cap)
 {
 	struct arena a;
 	size_t got = 0;
@@ -128,10 +125,9 @@ START_TEST(cap)
 	ck_assert_ptr_null(arena_alloc(&a, 1));
 	ck_assert_ptr_null(arena_printf(&a, "%d", 1));
 }
-END_TEST
 
 #ifndef __SANITIZE_ADDRESS__
-START_TEST(large_keeps_current)
+TEST_EACH(large_keeps_current, !UNIT_SANITIZED)
 {
 	struct arena a;
 	char *p, *q;
@@ -143,11 +139,10 @@ START_TEST(large_keeps_current)
 	ck_assert_ptr_eq(q, p + 8);
 	arena_reset(&a);
 }
-END_TEST
 
 #endif
 
-START_TEST(copies)
+TEST(copies)
 {
 	struct arena a;
 	struct slice s;
@@ -166,10 +161,9 @@ START_TEST(copies)
 		ck_assert_int_eq(p[i], 0);
 	arena_reset(&a);
 }
-END_TEST
 
 /* Around every border of what is left of a chunk, odd first buffers among them. */
-START_TEST(printf_at_borders)
+TEST(printf_at_borders)
 {
 	char buf[64], text[80], want[80];
 	struct arena a;
@@ -186,9 +180,8 @@ START_TEST(printf_at_borders)
 		}
 	}
 }
-END_TEST
 
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	struct arena a;
 	void *got[4];
@@ -207,10 +200,9 @@ START_TEST(no_memory)
 	ck_assert_ptr_nonnull(arena_alloc(&a, 1));
 	arena_reset(&a);
 }
-END_TEST
 
 /* The last lengths below SIZE_MAX, an empty arena and one that has room, without a bound. */
-START_TEST(lengths_that_wrap)
+TEST_EACH(lengths_that_wrap, 2)
 {
 	_Alignas(8) static char first[64];
 	static const char byte;
@@ -232,11 +224,10 @@ START_TEST(lengths_that_wrap)
 		arena_reset(&a);
 	}
 }
-END_TEST
 
 #ifndef __SANITIZE_ADDRESS__
 /* What is free stays a multiple of 8, whatever the cap is: what is asked for never passes it. */
-START_TEST(odd_caps)
+TEST_EACH(odd_caps, !UNIT_SANITIZED)
 {
 	for (size_t most = 24; most < 80; most++) {
 		struct arena a;
@@ -251,27 +242,7 @@ START_TEST(odd_caps)
 		arena_reset(&a);
 	}
 }
-END_TEST
 
 #endif
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("arena");
-
-	tcase_add_test(tc, grows);
-	tcase_add_loop_test(tc, for_any_type, 0, 3);
-#ifndef __SANITIZE_ADDRESS__ /* where each allocation is one of malloc(3) */
-	tcase_add_test(tc, first_buffer);
-	tcase_add_test(tc, large_keeps_current);
-	tcase_add_test(tc, odd_caps);
-#endif
-	tcase_add_test(tc, cap);
-	tcase_add_test(tc, copies);
-	tcase_add_test(tc, printf_at_borders);
-	tcase_add_test(tc, no_memory);
-	tcase_add_loop_test(tc, lengths_that_wrap, 0, 2);
-	return tc;
-}
 
 UNIT_MAIN("arena")

@@ -39,7 +39,7 @@ static bool all_zero(void)
 	return memcmp(&b, &zero, sizeof(b)) == 0;
 }
 
-START_TEST(a_value)
+TEST_ROWS(a_value, values)
 {
 	bool good = auth_basic_parse(slice_str(values[_i].value), &b);
 
@@ -55,7 +55,6 @@ START_TEST(a_value)
 	auth_basic_wipe(&b);
 	ck_assert(all_zero());
 }
-END_TEST
 
 /* n bytes of "a…:"; base64 of three bytes "aaa" is "YWFh". */
 static struct slice long_value(char *buf, unsigned n)
@@ -66,7 +65,7 @@ static struct slice long_value(char *buf, unsigned n)
 	return slice_str(buf);
 }
 
-START_TEST(the_longest)
+TEST(the_longest)
 {
 	char buf[4096];
 
@@ -80,9 +79,8 @@ START_TEST(the_longest)
 	ck_assert(!auth_basic_parse(slice_str(buf), &b));
 	ck_assert(all_zero());
 }
-END_TEST
 
-START_TEST(a_refused_one_is_wiped)
+TEST(a_refused_one_is_wiped)
 {
 	ck_assert(!auth_basic_parse(SLICE("Basic c2VjcmV0c2VjcmV0"), &b));
 	ck_assert(all_zero());
@@ -90,17 +88,6 @@ START_TEST(a_refused_one_is_wiped)
 					  "!!!!"),
 		&b));
 	ck_assert(all_zero());
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("basic");
-
-	tcase_add_loop_test(c, a_value, 0, sizeof(values) / sizeof(values[0]));
-	tcase_add_test(c, the_longest);
-	tcase_add_test(c, a_refused_one_is_wiped);
-	return c;
 }
 
 UNIT_MAIN_PURE("basic")

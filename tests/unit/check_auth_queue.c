@@ -144,7 +144,7 @@ static enum auth_verdict verdict(const char *user, const char *password, bool *a
 	return a->verdict;
 }
 
-START_TEST(remembered)
+TEST_EACH(remembered, 2)
 {
 	const char *password = _i == 0 ? "secret" : "wrong";
 	enum auth_verdict expected = _i == 0 ? AUTH_PASSED : AUTH_REFUSED;
@@ -160,10 +160,9 @@ START_TEST(remembered)
 	ck_assert_int_eq(verdict("ann", "asecret", &at_once), AUTH_REFUSED);
 	ck_assert(!at_once);
 }
-END_TEST
 
 /* A file under another name is another file. */
-START_TEST(of_one_file_alone)
+TEST(of_one_file_alone)
 {
 	bool at_once;
 
@@ -172,10 +171,9 @@ START_TEST(of_one_file_alone)
 	ck_assert_int_eq(verdict("anna", "secret", &at_once), AUTH_BROKEN);
 	ck_assert(!at_once);
 }
-END_TEST
 
 /* After a second the file is looked at, and if it changed, read. */
-START_TEST(a_change_counts)
+TEST(a_change_counts)
 {
 	bool at_once;
 
@@ -192,7 +190,6 @@ START_TEST(a_change_counts)
 	unlink(file);
 	ck_assert_int_eq(verdict("anna", "changed", &at_once), AUTH_BROKEN);
 }
-END_TEST
 
 /* Processor time of this process, in microseconds. */
 static uint64_t spent(void)
@@ -204,7 +201,7 @@ static uint64_t spent(void)
 }
 
 /* A hash of 50 ms is computed once in ten seconds, the file is looked at once a second. */
-START_TEST(looking_is_not_reading)
+TEST(looking_is_not_reading)
 {
 	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 40];
 	uint64_t begin, slow;
@@ -232,10 +229,9 @@ START_TEST(looking_is_not_reading)
 	ck_assert_uint_gt(
 		spent() - begin, slow / 5); /* a core may have been shared then, and not now */
 }
-END_TEST
 
 /* The line that says so, once for each state of the file. */
-START_TEST(hashes_of_others)
+TEST(hashes_of_others)
 {
 	char text[4096];
 	int fds[2], fd, lines = 0;
@@ -268,9 +264,8 @@ START_TEST(hashes_of_others)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
-START_TEST(one_check_for_all)
+TEST(one_check_for_all)
 {
 	for (int i = 0; i < ASKERS; i++)
 		ck_assert_int_eq(ask(&askers[i], "anna", "secret"), AUTH_LATER);
@@ -282,9 +277,8 @@ START_TEST(one_check_for_all)
 		ck_assert_int_eq(askers[i].told, i != 7);
 	ck_assert_int_eq(askers[0].verdict, AUTH_PASSED);
 }
-END_TEST
 
-START_TEST(bounds)
+TEST(bounds)
 {
 	char password[20];
 	enum auth_verdict v;
@@ -311,7 +305,6 @@ START_TEST(bounds)
 	ck_assert_int_eq(askers[150].verdict, AUTH_PASSED);
 	ck_assert_int_eq(askers[152].verdict, AUTH_PASSED);
 }
-END_TEST
 
 static void guess_of(struct asker *a, const char *user, const char *password)
 {
@@ -324,7 +317,7 @@ static void guess(struct asker *a, const char *password)
 }
 
 /* Nine guesses of one peer: one is checked, eight wait, and nobody else waits behind them. */
-START_TEST(a_share_each)
+TEST(a_share_each)
 {
 	char password[20];
 
@@ -344,10 +337,9 @@ START_TEST(a_share_each)
 	for (int i = 0; i < 9; i++)
 		auth_forget(&askers[i].wait);
 }
-END_TEST
 
 /* Each wrong guess doubles the time to the next check, of that peer alone, up to four seconds. */
-START_TEST(guesses_cost_time)
+TEST(guesses_cost_time)
 {
 	static const unsigned delays[] = { 100, 200, 400, 800, 1600, 3200, 4000, 4000 };
 	char password[20];
@@ -383,11 +375,10 @@ START_TEST(guesses_cost_time)
 	ck_assert_uint_eq(offload_pending(offload), 1);
 	auth_cache_come();
 }
-END_TEST
 
 /* Guesses at one user that are in line already: when the first is wrong, one waits for the delay,
  * the others are told of it. */
-START_TEST(guesses_in_line)
+TEST(guesses_in_line)
 {
 	char password[20];
 
@@ -417,10 +408,9 @@ START_TEST(guesses_in_line)
 	guess(&askers[11], "p");
 	auth_cache_come();
 }
-END_TEST
 
 /* Who guesses at more users than are counted apart has delays all the same. */
-START_TEST(many_users_of_one_client)
+TEST(many_users_of_one_client)
 {
 	struct auth_client c = { 0 };
 	unsigned ndelays = 0;
@@ -438,10 +428,9 @@ START_TEST(many_users_of_one_client)
 	auth_client_right(&c, 0);
 	ck_assert_uint_eq(auth_client_failures(&c, 0), 0);
 }
-END_TEST
 
 /* The line is full: who failed most leaves it for one who failed less, then those who have most. */
-START_TEST(who_leaves_a_full_line)
+TEST(who_leaves_a_full_line)
 {
 	char password[20];
 	int i = 0;
@@ -477,10 +466,9 @@ START_TEST(who_leaves_a_full_line)
 		auth_forget(&askers[k].wait);
 	auth_cache_come();
 }
-END_TEST
 
 /* Who is known needs no place in line, not even to see whether the file changed. */
-START_TEST(the_known_pass_by)
+TEST(the_known_pass_by)
 {
 	char password[20];
 	struct timespec wall;
@@ -529,19 +517,17 @@ START_TEST(the_known_pass_by)
 	ck_assert_int_eq(ask(&askers[104], "anna", "secret"), AUTH_LATER);
 	auth_cache_come();
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&auth_check_states,
 		"NEW>LOOK NEW>LINE NEW>DELAY LOOK>FIRST LOOK>LINE LOOK>DELAY LOOK>END FIRST>RUN "
 		"FIRST>END LINE>RUN LINE>DELAY LINE>END DELAY>LINE DELAY>END RUN>END",
 		NULL);
 }
-END_TEST
 
 /* All go away, in line or not: nobody is told, nothing leaks, and what ran is remembered. */
-START_TEST(all_go_away)
+TEST(all_go_away)
 {
 	char password[20];
 
@@ -557,10 +543,9 @@ START_TEST(all_go_away)
 		ck_assert_int_eq(askers[i].told, 0);
 	ck_assert_int_eq(ask(&askers[0], "anna", "secret"), AUTH_PASSED);
 }
-END_TEST
 
 /* The worker's end: what runs is waited for, nobody is left to be told. */
-START_TEST(the_end)
+TEST(the_end)
 {
 	ck_assert_int_eq(ask(&askers[0], "anna", "secret"), AUTH_LATER);
 	auth_forget(&askers[0].wait);
@@ -568,7 +553,6 @@ START_TEST(the_end)
 	auth_queue_free(&queue);
 	ck_assert_int_eq(askers[0].told, 0);
 }
-END_TEST
 
 /* --- the table -------------------------------------------------------------------------------- */
 
@@ -583,7 +567,7 @@ static struct verdict verdict_of(unsigned set, unsigned i, bool passed, uint64_t
 	return v;
 }
 
-START_TEST(wrong_ones_make_room)
+TEST(wrong_ones_make_room)
 {
 	struct verdict right = verdict_of(3, 1000, true, 50), v;
 
@@ -605,9 +589,8 @@ START_TEST(wrong_ones_make_room)
 	v = verdict_of(3, 98, false, 0);
 	ck_assert_ptr_nonnull(auth_cache_find(&table, v.key, 60));
 }
-END_TEST
 
-START_TEST(one_place_each)
+TEST(one_place_each)
 {
 	struct verdict v = verdict_of(5, 1, false, 100), other = verdict_of(5, 2, true, 100);
 
@@ -623,33 +606,8 @@ START_TEST(one_place_each)
 	auth_cache_find(&table, v.key, 10)->expires_ms = 0;
 	ck_assert_ptr_null(auth_cache_find(&table, v.key, 10)); /* there was one */
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("auth");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, remembered, 0, 2);
-	tcase_add_test(c, of_one_file_alone);
-	tcase_add_test(c, a_change_counts);
-	tcase_add_test(c, looking_is_not_reading);
-	tcase_add_test(c, hashes_of_others);
-	tcase_add_test(c, one_check_for_all);
-	tcase_add_test(c, bounds);
-	tcase_add_test(c, a_share_each);
-	tcase_add_test(c, guesses_cost_time);
-	tcase_add_test(c, guesses_in_line);
-	tcase_add_test(c, many_users_of_one_client);
-	tcase_add_test(c, who_leaves_a_full_line);
-	tcase_add_test(c, states);
-	tcase_add_test(c, the_known_pass_by);
-	tcase_add_test(c, all_go_away);
-	tcase_add_test(c, the_end);
-	tcase_add_test(c, wrong_ones_make_room);
-	tcase_add_test(c, one_place_each);
-	return c;
-}
+UNIT_TIMEOUT(60)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("auth")

@@ -50,7 +50,7 @@ static const struct {
 	{ "a[::1]", "" },
 };
 
-START_TEST(a_host)
+TEST_ROWS(a_host, cases)
 {
 	/* In memory of its own, so that sanitizers see a byte read behind it. */
 	size_t n = strlen(cases[_i].authority);
@@ -62,15 +62,6 @@ START_TEST(a_host)
 	ck_assert_msg(slice_eq(host, slice_str(cases[_i].host)), "\"%s\": \"%.*s\"",
 		cases[_i].authority, SLICE_ARG(host));
 	free(copy);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("authority");
-
-	tcase_add_loop_test(c, a_host, 0, sizeof(cases) / sizeof(cases[0]));
-	return c;
 }
 
 UNIT_MAIN_PURE("authority")

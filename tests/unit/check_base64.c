@@ -19,7 +19,7 @@ static const char *const bad[] = { "Z", "A", "AAAAA", "Zg=", "Z===", "=",
 	"==", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm9vY", "Zm9v=", "Zm9v====", "Zm 9", "Zm9v\n",
 	"Zm-v", "Zm_v", "Zg=g", "=Zg=", "Zm9\xc3", "Zm9*" };
 
-START_TEST(test_vector)
+TEST_ROWS(test_vector, vectors)
 {
 	struct slice text = slice_str(vectors[_i].text), bytes = slice_str(vectors[_i].bytes);
 	char out[16];
@@ -34,17 +34,15 @@ START_TEST(test_vector)
 	base64_encode(bytes.p, bytes.n, out);
 	ck_assert(slice_eq(slice_of(out, BASE64_ENCODED(bytes.n)), slice_str(vectors[_i].text)));
 }
-END_TEST
 
-START_TEST(test_bad)
+TEST_ROWS(test_bad, bad)
 {
 	char out[16];
 
 	ck_assert_msg(base64_decode(slice_str(bad[_i]), out) == -1, "%s", bad[_i]);
 }
-END_TEST
 
-START_TEST(test_all_bytes)
+TEST(test_all_bytes)
 {
 	char bytes[256], text[BASE64_ENCODED(256)], out[BASE64_DECODED_MAX(BASE64_ENCODED(256))];
 
@@ -55,17 +53,6 @@ START_TEST(test_all_bytes)
 		ck_assert_int_eq(base64_decode(slice_of(text, BASE64_ENCODED(n)), out), (ssize_t)n);
 		ck_assert_int_eq(memcmp(out, bytes, n), 0);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("base64");
-
-	tcase_add_loop_test(tc, test_vector, 0, sizeof(vectors) / sizeof(vectors[0]));
-	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_test(tc, test_all_bytes);
-	return tc;
 }
 
 UNIT_MAIN_PURE("base64")

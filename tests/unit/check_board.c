@@ -27,7 +27,7 @@ static void teardown(void)
 	ck_assert_ptr_null(board);
 }
 
-START_TEST(take_and_release)
+TEST(take_and_release)
 {
 	struct board_slot *s[BOARD_SLOTS];
 
@@ -51,10 +51,9 @@ START_TEST(take_and_release)
 	ck_assert_ptr_nonnull(s[5]);
 	ck_assert_str_eq(s[5]->words, "");
 }
-END_TEST
 
 /* A worker that clears its slot does not lose it to another. */
-START_TEST(slot_is_not_believed)
+TEST(slot_is_not_believed)
 {
 	struct board_slot *a = board_take(board, 0, 1);
 
@@ -62,15 +61,13 @@ START_TEST(slot_is_not_believed)
 	a->pid = 0;
 	ck_assert_ptr_ne(board_take(board, 1, 1), a);
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&board_states, "boot>up up>drain", NULL);
 }
-END_TEST
 
-START_TEST(next)
+TEST(next)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	struct board_slot *c = board_take(board, 2, 1);
@@ -82,10 +79,9 @@ START_TEST(next)
 	ck_assert_ptr_null(board_next(board, &i));
 	ck_assert_ptr_null(board_next(board, &i));
 }
-END_TEST
 
 /* What only grows is kept when its process goes, unless it is a lie. */
-START_TEST(totals_outlive)
+TEST(totals_outlive)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	const struct counters *kept = &board->head.retired;
@@ -115,7 +111,6 @@ START_TEST(totals_outlive)
 	ck_assert_int_eq(kept->handshake_us.buckets[1], 5);
 	ck_assert_int_eq(kept->handshake_us.buckets[2], 0);
 }
-END_TEST
 
 /* A reader that has a process retired in each of its first readings, as many as `retirements` says.
  */
@@ -144,7 +139,7 @@ static int read_with(int retirements)
 }
 
 /* What is read is of one moment, if there is one. */
-START_TEST(retired_meanwhile)
+TEST(retired_meanwhile)
 {
 	ck_assert_int_eq(read_with(0), 1);
 	ck_assert_int_eq(read_with(1), 2);
@@ -153,7 +148,6 @@ START_TEST(retired_meanwhile)
 	board->head.retirements++; /* in the middle of it, for ever */
 	ck_assert_int_eq(read_with(0), 10);
 }
-END_TEST
 
 static int in_child(void (*fn)(struct board_slot *own, struct board_slot *other),
 	struct board_slot *own, struct board_slot *other)
@@ -199,7 +193,7 @@ static blkcnt_t memory(void)
 }
 
 /* Tables of connections take none before they are written or read. */
-START_TEST(memory_of_a_slot)
+TEST(memory_of_a_slot)
 {
 	blkcnt_t before = memory();
 
@@ -211,9 +205,8 @@ START_TEST(memory_of_a_slot)
 		board_conns_begin(&board->slots[i].conns);
 	ck_assert_int_gt(memory() - before, (blkcnt_t)(BOARD_SLOTS * 4096));
 }
-END_TEST
 
-START_TEST(protection)
+TEST(protection)
 {
 	struct board_slot *own = board_take(board, 0, 1), *other = board_take(board, 1, 1);
 	int status;
@@ -229,7 +222,6 @@ START_TEST(protection)
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	ck_assert_int_eq(other->counters.requests, 0);
 }
-END_TEST
 
 /* Whether the kernel lets this process make the page at p writable. */
 static bool may_write(void *p)
@@ -253,7 +245,7 @@ static void make_writable(struct board_slot *own, struct board_slot *other)
 }
 
 /* A worker that has gone mad cannot take back the rights to others' pages. */
-START_TEST(protection_is_for_good)
+TEST(protection_is_for_good)
 {
 	struct board_slot *own = board_take(board, 0, 1), *other = board_take(board, 1, 1);
 
@@ -264,23 +256,7 @@ START_TEST(protection_is_for_good)
 	ck_assert(may_write(&board->head) && may_write(other));
 	ck_assert_int_ge(fcntl(board->head.fds[0], F_GETFD), 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("board");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, take_and_release);
-	tcase_add_test(t, slot_is_not_believed);
-	tcase_add_test(t, states);
-	tcase_add_test(t, next);
-	tcase_add_test(t, totals_outlive);
-	tcase_add_test(t, retired_meanwhile);
-	tcase_add_test(t, memory_of_a_slot);
-	tcase_add_test(t, protection);
-	tcase_add_test(t, protection_is_for_good);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("board")

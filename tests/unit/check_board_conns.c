@@ -30,7 +30,7 @@ static void put(unsigned rows, unsigned live, uint64_t now_ms)
 	board_conns_end(table, live, now_ms);
 }
 
-START_TEST(written_and_read)
+TEST(written_and_read)
 {
 	ck_assert(!board_conns_read(copy, table, 1)); /* never written */
 	put(3, 3, 100);
@@ -45,9 +45,8 @@ START_TEST(written_and_read)
 	ck_assert_uint_eq(copy->n, 1);
 	ck_assert_str_eq(copy->v[0].flags, "");
 }
-END_TEST
 
-START_TEST(more_than_fit)
+TEST(more_than_fit)
 {
 	board_conns_begin(table);
 	for (unsigned i = 0; i < BOARD_CONNS; i++)
@@ -58,11 +57,10 @@ START_TEST(more_than_fit)
 	ck_assert_uint_eq(copy->n, BOARD_CONNS);
 	ck_assert_uint_eq(copy->live, 1000);
 }
-END_TEST
 
 /* Nothing of a table that is being written is shown; the next process of the slot writes it anew.
  */
-START_TEST(half_written)
+TEST(half_written)
 {
 	put(2, 2, 100);
 	board_conns_begin(table);
@@ -71,9 +69,8 @@ START_TEST(half_written)
 	ck_assert(board_conns_read(copy, table, 200));
 	ck_assert_uint_eq(copy->n, 1);
 }
-END_TEST
 
-START_TEST(a_mad_table)
+TEST(a_mad_table)
 {
 	memset(table, 0xff, sizeof(*table));
 	table->version = 2;
@@ -96,18 +93,7 @@ START_TEST(a_mad_table)
 	table->n = BOARD_CONNS; /* it writes beyond its table: there is no row for it */
 	ck_assert_ptr_null(board_conns_add(table));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("board_conns");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, written_and_read);
-	tcase_add_test(t, more_than_fit);
-	tcase_add_test(t, half_written);
-	tcase_add_test(t, a_mad_table);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("board_conns")

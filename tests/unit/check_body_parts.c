@@ -129,7 +129,7 @@ static struct body of(bool slow)
 	return b;
 }
 
-START_TEST(bytes)
+TEST_EACH(bytes, 2)
 {
 	static const size_t steps[] = { 1, 2, 3, 7, 64, 4096 };
 	struct slice type;
@@ -162,9 +162,8 @@ START_TEST(bytes)
 	}
 	ck_assert_uint_eq(closed, _i ? sizeof(steps) / sizeof(steps[0]) : 0);
 }
-END_TEST
 
-START_TEST(boundaries_differ)
+TEST(boundaries_differ)
 {
 	struct slice one, two;
 	struct body a = of(false), b = of(false);
@@ -175,10 +174,9 @@ START_TEST(boundaries_differ)
 	body_close(&a);
 	body_close(&b);
 }
-END_TEST
 
 /* At every amount of memory: done, or as before. */
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
 	bool done = false;
 
@@ -195,11 +193,10 @@ START_TEST(out_of_memory)
 	}
 	ck_assert(done);
 }
-END_TEST
 
 /* What the source has at hand is given back in the middle of a part, and of what stands between
  * two; a source that has nothing to give is not asked. */
-START_TEST(rests)
+TEST(rests)
 {
 	for (int slow = 0; slow < 2; slow++) {
 		struct body b = of(slow);
@@ -219,10 +216,9 @@ START_TEST(rests)
 		body_close(&b);
 	}
 }
-END_TEST
 
 /* Closed before its end, the source goes too. */
-START_TEST(closed_early)
+TEST(closed_early)
 {
 	struct body b = of(true);
 	struct slice type;
@@ -232,7 +228,6 @@ START_TEST(closed_early)
 	body_close(&b);
 	ck_assert_uint_eq(closed, 1);
 }
-END_TEST
 
 static size_t asked_from, asked_to, asked;
 static enum lender_answer answer;
@@ -252,7 +247,7 @@ static void keep(struct ref *ref)
 }
 
 /* What is asked for is all that is still to be sent, wherever it is. */
-START_TEST(asks_for_what_is_left)
+TEST(asks_for_what_is_left)
 {
 	struct lender lender = { .needs = needs };
 	struct body b = of(false);
@@ -285,20 +280,7 @@ START_TEST(asks_for_what_is_left)
 	ck_assert_uint_eq(asked, 1);
 	body_close(&b);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("body_parts");
-
-	tcase_add_checked_fixture(tc, start, stop);
-	tcase_add_loop_test(tc, bytes, 0, 2);
-	tcase_add_test(tc, boundaries_differ);
-	tcase_add_test(tc, asks_for_what_is_left);
-	tcase_add_test(tc, out_of_memory);
-	tcase_add_test(tc, rests);
-	tcase_add_test(tc, closed_early);
-	return tc;
-}
+UNIT_FIXTURE(start, stop)
 
 UNIT_MAIN("body_parts")

@@ -24,7 +24,7 @@ static struct slice all(struct body_queue *q, char *buf)
 	return slice_of(buf, n);
 }
 
-START_TEST(in_order)
+TEST(in_order)
 {
 	static const char *const pieces[] = { "one", "", "three" };
 	struct body_queue q = { 0 };
@@ -38,7 +38,6 @@ START_TEST(in_order)
 		ck_assert(slice_eq(all(&q, buf), SLICE("onethree")));
 	}
 }
-END_TEST
 
 /* Bytes of a body, from the at-th on. */
 static void fill_in(char *p, size_t at, size_t n)
@@ -48,7 +47,7 @@ static void fill_in(char *p, size_t at, size_t n)
 }
 
 /* What is held costs twice what it is at most, however small the pieces are that it came in. */
-START_TEST(cost)
+TEST_EACH(cost, 6)
 {
 	static const size_t sizes[] = { 1, 7, 250, 16384, 65536, 300000 };
 	size_t size = sizes[_i], total = 1 << 20, n;
@@ -69,10 +68,9 @@ START_TEST(cost)
 	free(out);
 	body_queue_fini();
 }
-END_TEST
 
 /* Who takes all now and then gets pieces that end where the body has a multiple of the largest. */
-START_TEST(pieces_of_a_file)
+TEST(pieces_of_a_file)
 {
 	char bytes[16375] = { 0 };
 	struct body_queue q = { 0 };
@@ -96,9 +94,8 @@ START_TEST(pieces_of_a_file)
 	ck_assert_uint_le(pieces, at / BODY_PIECE + 1000 / 11 + 8);
 	body_queue_fini();
 }
-END_TEST
 
-START_TEST(cleared)
+TEST(cleared)
 {
 	struct body_queue q = { 0 };
 
@@ -111,18 +108,6 @@ START_TEST(cleared)
 	ck_assert_uint_eq(body_queue_put(&q, "x", 1), 1);
 	ck_assert_uint_eq(body_queue_clear(&q), 1);
 	body_queue_fini();
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("body_queue");
-
-	tcase_add_test(c, in_order);
-	tcase_add_loop_test(c, cost, 0, 6);
-	tcase_add_test(c, pieces_of_a_file);
-	tcase_add_test(c, cleared);
-	return c;
 }
 
 UNIT_MAIN("body_queue")

@@ -60,7 +60,7 @@ static void hear(uint64_t n)
 	ck_assert_uint_eq(heard + lost, n);
 }
 
-START_TEST(heard_in_order)
+TEST(heard_in_order)
 {
 	static char large[BUS_MESSAGE_MAX + 1];
 	char topic[BUS_TOPIC_MAX + 2] = "";
@@ -85,10 +85,9 @@ START_TEST(heard_in_order)
 	ck_assert_int_eq(bus_put(bus, slice_str(topic), SLICE("")), -EMSGSIZE);
 	ck_assert_int_eq(bus_put(bus, SLICE("t"), slice_of(large, BUS_MESSAGE_MAX + 1)), -EMSGSIZE);
 }
-END_TEST
 
 /* A reader that did not read for more than a ring hears the newest, and how many it missed. */
-START_TEST(too_slow)
+TEST(too_slow)
 {
 	static char data[1000];
 
@@ -102,7 +101,6 @@ START_TEST(too_slow)
 	ck_assert_uint_eq(heard + lost, 2001);
 	ck_assert_uint_ge(lost, 900);
 }
-END_TEST
 
 static void write_many(int writer)
 {
@@ -117,7 +115,7 @@ static void write_many(int writer)
 }
 
 /* Several processes write at once: each message is whole, and those of one come in its order. */
-START_TEST(many_writers)
+TEST(many_writers)
 {
 	int next[WRITERS] = { 0 }, writer, i;
 
@@ -140,7 +138,6 @@ START_TEST(many_writers)
 	while (wait(NULL) > 0)
 		;
 }
-END_TEST
 
 static uint32_t *word(size_t i)
 {
@@ -148,7 +145,7 @@ static uint32_t *word(size_t i)
 }
 
 /* Nobody who holds the ring, or has written so, keeps the others from it. */
-START_TEST(a_writer_that_stands_still)
+TEST(a_writer_that_stands_still)
 {
 	for (uint64_t i = 1; i <= 3; i++) {
 		*word(0) = i == 2 ? 12345 : 1;
@@ -157,9 +154,8 @@ START_TEST(a_writer_that_stands_still)
 		ck_assert_uint_eq(*word(0), 0);
 	}
 }
-END_TEST
 
-START_TEST(a_writer_that_ends)
+TEST(a_writer_that_ends)
 {
 	*word(0) = 12345;
 	bus_left(bus, 54321);
@@ -167,10 +163,9 @@ START_TEST(a_writer_that_ends)
 	bus_left(bus, 12345);
 	ck_assert_uint_eq(*word(0), 0);
 }
-END_TEST
 
 /* Whatever stands in the ring, a reader ends with it and goes on. */
-START_TEST(spoilt)
+TEST(spoilt)
 {
 	put("topic", "data");
 	hear(1);
@@ -187,20 +182,7 @@ START_TEST(spoilt)
 		ck_assert_int_eq(loop_turn(&loop, -1), 0);
 	} while (strcmp(last_data, "right") != 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("bus");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, heard_in_order);
-	tcase_add_test(tc, too_slow);
-	tcase_add_test(tc, many_writers);
-	tcase_add_test(tc, a_writer_that_stands_still);
-	tcase_add_test(tc, a_writer_that_ends);
-	tcase_add_test(tc, spoilt);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("bus")

@@ -6,7 +6,7 @@
 
 #define MB(n) (UINT64_C(n) << 20)
 
-START_TEST(test_a_quarter)
+TEST(test_a_quarter)
 {
 	ck_assert_uint_eq(cache_room_of(MB(256), 0, 0), MB(256));
 	ck_assert_uint_eq(cache_room_of(MB(256), MB(1024), 0), MB(256));
@@ -14,9 +14,8 @@ START_TEST(test_a_quarter)
 	ck_assert_uint_eq(cache_room_of(0, MB(128), 0), 0);
 	ck_assert_uint_eq(cache_room_of(MB(256), 3, 0), 1);
 }
-END_TEST
 
-START_TEST(test_halves)
+TEST(test_halves)
 {
 	ck_assert_uint_eq(cache_room_of(MB(256), MB(128), 1), MB(16));
 	ck_assert_uint_eq(cache_room_of(MB(256), MB(128), 5), MB(1));
@@ -24,10 +23,9 @@ START_TEST(test_halves)
 	ck_assert_uint_eq(cache_room_of(4096, 0, 50), 4096);
 	ck_assert_uint_eq(cache_room_of(0, 0, 3), 0);
 }
-END_TEST
 
 /* Nobody was killed for want of memory: another SIGKILL changes nothing. */
-START_TEST(test_another_kill)
+TEST(test_another_kill)
 {
 	const struct conf conf = { .cache.max_size = MB(8) };
 	struct cache_room r;
@@ -36,10 +34,9 @@ START_TEST(test_another_kill)
 	ck_assert(!cache_room_struck(&r, &conf));
 	ck_assert_uint_eq(cache_room_size(&r, &conf), MB(8));
 }
-END_TEST
 
 /* As if a kill had not been counted yet. Another max-size begins anew. */
-START_TEST(test_a_kill)
+TEST(test_a_kill)
 {
 	const struct conf conf = { .cache.max_size = MB(8) }, other = { .cache.max_size = MB(4) };
 	struct cache_room r;
@@ -55,9 +52,8 @@ START_TEST(test_a_kill)
 	ck_assert_uint_eq(cache_room_size(&r, &other), MB(2));
 	ck_assert_uint_eq(cache_room_size(&r, &conf), MB(8));
 }
-END_TEST
 
-START_TEST(test_a_count)
+TEST(test_a_count)
 {
 	struct cache_room r = { .kills = 3 };
 
@@ -69,10 +65,9 @@ START_TEST(test_a_count)
 		ck_assert(cache_room_tells(&r, CGROUP_UNTOLD));
 	}
 }
-END_TEST
 
 /* There is a least; and where there is no cache it is not what takes the memory. */
-START_TEST(test_the_least)
+TEST(test_the_least)
 {
 	const struct conf conf = { .cache.max_size = MB(1) }, none = { 0 };
 	struct cache_room r;
@@ -82,20 +77,6 @@ START_TEST(test_the_least)
 	ck_assert(!cache_room_struck(&r, &none));
 	ck_assert(!cache_room_struck(&r, &conf));
 	ck_assert_uint_eq(cache_room_size(&r, &conf), MB(1));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("cache_room");
-
-	tcase_add_test(tc, test_a_quarter);
-	tcase_add_test(tc, test_halves);
-	tcase_add_test(tc, test_another_kill);
-	tcase_add_test(tc, test_a_kill);
-	tcase_add_test(tc, test_a_count);
-	tcase_add_test(tc, test_the_least);
-	return tc;
 }
 
 UNIT_MAIN_PURE("cache_room")

@@ -120,7 +120,7 @@ static struct segment_body *variant(const char *text)
 	return b;
 }
 
-START_TEST(found_and_forgotten)
+TEST(found_and_forgotten)
 {
 	struct catalog_dir *d = catalog_add_dir(&c, 0, c.roots[0].top, SLICE("/d/"));
 	struct catalog_dir *e = catalog_add_dir(&c, 0, d, SLICE("/d/e/"));
@@ -155,9 +155,8 @@ START_TEST(found_and_forgotten)
 	ck_assert_uint_eq(c.names.n, 2);
 	ck_assert_uint_eq(ngone, 5000);
 }
-END_TEST
 
-START_TEST(marks_every_image)
+TEST(marks_every_image)
 {
 	struct built_image img[3];
 	struct catalog_file *a = filled("/a", "1", 1), *b = filled("/b", "1", 1);
@@ -185,9 +184,8 @@ START_TEST(marks_every_image)
 		built_image_close(&img[i]);
 	ck_assert_uint_eq(store.n, 1);
 }
-END_TEST
 
-START_TEST(same_bytes_keep_variants)
+TEST(same_bytes_keep_variants)
 {
 	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
 	struct segment_body *body = f->body;
@@ -205,7 +203,6 @@ START_TEST(same_bytes_keep_variants)
 	ck_assert_uint_eq(f->tried, 0);
 	ck_assert_uint_eq(c.content, 12);
 }
-END_TEST
 
 static void wants(void *ctx, struct catalog_file *f)
 {
@@ -218,7 +215,7 @@ static void lets_go(void *ctx, struct catalog_file *f)
 }
 
 /* A file that waits to be compressed is found changed, and there is no room for what it is now. */
-START_TEST(body_lost_while_it_waits)
+TEST(body_lost_while_it_waits)
 {
 	char text[1001] = "";
 	struct loop loop;
@@ -243,11 +240,10 @@ START_TEST(body_lost_while_it_waits)
 	variants_fini(&v);
 	loop_fini(&loop);
 }
-END_TEST
 
 /* Behind a rest one file is compressed, however dear, and the next when their share has paid for
  * it. */
-START_TEST(uploads_have_a_share)
+TEST(uploads_have_a_share)
 {
 	static char text[1 << 16];
 	struct catalog_dir *dir = catalog_add_dir(&c, 0, c.roots[0].top, SLICE("/up/"));
@@ -288,10 +284,9 @@ START_TEST(uploads_have_a_share)
 	variants_fini(&v);
 	loop_fini(&loop);
 }
-END_TEST
 
 /* A segment that cannot be made is no want of room, which only an image that goes could give. */
-START_TEST(no_descriptors_for_a_variant)
+TEST(no_descriptors_for_a_variant)
 {
 	char text[2001] = "";
 	struct rlimit few = { 3, 0 }, before;
@@ -322,9 +317,8 @@ START_TEST(no_descriptors_for_a_variant)
 	variants_fini(&v);
 	loop_fini(&loop);
 }
-END_TEST
 
-START_TEST(past_max_size)
+TEST(past_max_size)
 {
 	char text[1001] = "";
 	struct catalog_file *f = add("/a");
@@ -339,10 +333,9 @@ START_TEST(past_max_size)
 	ck_assert_uint_eq(c.content, 1000);
 	ck_assert_uint_eq(c.nfresh, 1);
 }
-END_TEST
 
 /* Small bodies take more than their bytes: there is an end, and no waiting for what never comes. */
-START_TEST(past_max_size_in_small_pieces)
+TEST(past_max_size_in_small_pieces)
 {
 	char name[16];
 	int rc = 0;
@@ -365,9 +358,8 @@ START_TEST(past_max_size_in_small_pieces)
 		catalog_remove(&c, c.files[i - 1]);
 	ck_assert_uint_eq(c.room + c.index_room + store.index_next, 0);
 }
-END_TEST
 
-START_TEST(beside)
+TEST(beside)
 {
 	struct built_image img;
 	struct catalog_file *f, *br;
@@ -432,9 +424,8 @@ START_TEST(beside)
 	ck_assert_ptr_null(catalog_sidecar(&c, f, CODING_BR));
 	ck_assert_uint_eq(catalog_wants(&c, f, 7), 7);
 }
-END_TEST
 
-START_TEST(in_the_image)
+TEST(in_the_image)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -467,10 +458,9 @@ START_TEST(in_the_image)
 	free(h);
 	built_image_close(&img);
 }
-END_TEST
 
 /* Roots that were not opened yet are not closed: descriptor 0 stays. */
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	struct catalog poor;
 	int fd = open("/dev/null", O_RDONLY);
@@ -484,26 +474,8 @@ START_TEST(no_memory)
 	if (fd > 0)
 		close(fd);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("catalog");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, found_and_forgotten);
-	tcase_add_test(tc, marks_every_image);
-	tcase_add_test(tc, same_bytes_keep_variants);
-	tcase_add_test(tc, body_lost_while_it_waits);
-	tcase_add_test(tc, no_descriptors_for_a_variant);
-	tcase_add_test(tc, uploads_have_a_share);
-	tcase_add_test(tc, past_max_size);
-	tcase_add_test(tc, past_max_size_in_small_pieces);
-	tcase_add_test(tc, beside);
-	tcase_add_test(tc, in_the_image);
-	tcase_add_test(tc, no_memory);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN("catalog")

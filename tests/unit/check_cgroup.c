@@ -61,7 +61,7 @@ static void expect(unsigned cpus, uint64_t memory)
 	ck_assert_uint_eq(l.memory, memory);
 }
 
-START_TEST(test_quota)
+TEST(test_quota)
 {
 	static const struct {
 		const char *cpu_max;
@@ -76,9 +76,8 @@ START_TEST(test_quota)
 		expect(quotas[i].cpus, 0);
 	}
 }
-END_TEST
 
-START_TEST(test_groups_above)
+TEST(test_groups_above)
 {
 	put("self", "4:cpu:/elsewhere\n0::/a/b\n");
 	mkdir(at("a"), 0755);
@@ -93,9 +92,8 @@ START_TEST(test_groups_above)
 	put("cpu.max", "800000 100000\n");
 	expect(2, 4096);
 }
-END_TEST
 
-START_TEST(test_version_1)
+TEST(test_version_1)
 {
 	put("self", "9:name=systemd:/\n4:hugetlb,memory:/a/b\n0::/\n");
 	mkdir(at("memory"), 0755);
@@ -108,7 +106,6 @@ START_TEST(test_version_1)
 	put("memory/a/b/memory.limit_in_bytes", "67108864\n");
 	expect(0, 67108864);
 }
-END_TEST
 
 static uint64_t kills(void)
 {
@@ -120,7 +117,7 @@ static uint64_t kills(void)
 }
 
 /* Of the group itself; where it says nothing, of the machine. */
-START_TEST(test_kills)
+TEST(test_kills)
 {
 	ck_assert_uint_eq(kills(), CGROUP_UNTOLD);
 	put("self", "4:memory:/a\n0::/b\n");
@@ -134,28 +131,15 @@ START_TEST(test_kills)
 	put("memory.events", "oom 9\noom_kill 5\n");
 	ck_assert_uint_eq(kills(), 2);
 }
-END_TEST
 
-START_TEST(test_no_groups)
+TEST(test_no_groups)
 {
 	expect(0, 0);
 	put("self", "4:cpu:/elsewhere\n");
 	put("cpu.max", "100000 100000\n");
 	expect(0, 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("cgroup");
-
-	tcase_add_checked_fixture(tc, make_folder, remove_folder);
-	tcase_add_test(tc, test_quota);
-	tcase_add_test(tc, test_groups_above);
-	tcase_add_test(tc, test_version_1);
-	tcase_add_test(tc, test_kills);
-	tcase_add_test(tc, test_no_groups);
-	return tc;
-}
+UNIT_FIXTURE(make_folder, remove_folder)
 
 UNIT_MAIN_PURE("cgroup")

@@ -123,7 +123,7 @@ static unsigned split(const char *text, struct field *fields)
 	}
 }
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	struct field fields[8];
 	unsigned n = cases[_i].fields != NULL ? split(cases[_i].fields, fields) : 0;
@@ -131,9 +131,8 @@ START_TEST(test_case)
 	ck_assert_msg(coding_choose(fields, n, cases[_i].available) == cases[_i].want, "%s",
 		cases[_i].fields);
 }
-END_TEST
 
-START_TEST(test_other_fields)
+TEST(test_other_fields)
 {
 	const struct field fields[] = {
 		{ SLICE_LIT("accept-encodinh"), SLICE_LIT("gzip") },
@@ -143,7 +142,6 @@ START_TEST(test_other_fields)
 
 	ck_assert_int_eq(coding_choose(fields, 3, ALL), CODING_IDENTITY);
 }
-END_TEST
 
 /* The five names that the oracle sets, each with one of five weights, in all orders. */
 static const char *const names[] = { "br", "zstd", "gzip", "identity", "*" };
@@ -179,7 +177,7 @@ static enum coding oracle(const int *q, unsigned available)
 	return best;
 }
 
-START_TEST(test_oracle)
+TEST(test_oracle)
 {
 	for (unsigned combination = 0; combination < ALL_WEIGHTS; combination++) {
 		unsigned pick[NAMED], rest = combination;
@@ -210,10 +208,9 @@ START_TEST(test_oracle)
 		}
 	}
 }
-END_TEST
 
 /* All texts of up to five bytes out of those that matter: legal ones are those printf makes. */
-START_TEST(test_values)
+TEST(test_values)
 {
 	static const char bytes[] = "0125.9 x";
 	char text[16] = { 0 };
@@ -240,18 +237,6 @@ START_TEST(test_values)
 				ck_abort_msg("%.*s", (int)n, text);
 		}
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("coding");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_other_fields);
-	tcase_add_test(tc, test_oracle);
-	tcase_add_test(tc, test_values);
-	return tc;
 }
 
 UNIT_MAIN_PURE("coding")

@@ -21,7 +21,7 @@ static struct field ae(const char *value)
 	return (struct field){ SLICE("accept-encoding"), slice_str(value) };
 }
 
-START_TEST(values)
+TEST(values)
 {
 	static const char *const list[] = { "", "gzip", "br", "zstd", "*", "*;q=0", "identity;q=0",
 		"gzip, deflate, br, zstd", "gzip;q=0.5, br;q=0.4", "identity, gzip;q=0.5",
@@ -42,10 +42,9 @@ START_TEST(values)
 			same(f + 1, 1);
 		}
 }
-END_TEST
 
 /* More than it has places for, many of them on the same one. */
-START_TEST(many)
+TEST(many)
 {
 	char text[64] = "gzip;q=0.000, br;q=0.000, zstd;q=0.000";
 
@@ -59,16 +58,6 @@ START_TEST(many)
 		text[35 + rand() % 3] = (char)('0' + rand() % 10);
 		same(&f, 1);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("coding_memo");
-
-	tcase_add_test(tc, values);
-	tcase_add_test(tc, many);
-	return tc;
 }
 
 UNIT_MAIN("coding_memo")

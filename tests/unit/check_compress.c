@@ -106,7 +106,7 @@ static void round_trip(enum coding coding, enum compress_effort effort, size_t n
 	free(back);
 }
 
-START_TEST(test_round_trip)
+TEST_EACH(test_round_trip, CODINGS)
 {
 	static const size_t sizes[] = { 0, 1, 2, 15, 1008, 1009, 1024, 65537 };
 
@@ -119,9 +119,8 @@ START_TEST(test_round_trip)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_large)
+TEST_EACH(test_large, CODINGS)
 {
 	if (!can_decode((enum coding)_i))
 		return;
@@ -130,10 +129,9 @@ START_TEST(test_large)
 		round_trip((enum coding)_i, e, LARGE, true);
 	}
 }
-END_TEST
 
 /* What does not fit says so and stays within its cap; what fits fits. */
-START_TEST(test_cap)
+TEST_EACH(test_cap, CODINGS)
 {
 	enum { N = 20000 };
 	char *in = make(N, false), *out = memory(N + SLACK), *small;
@@ -172,9 +170,8 @@ START_TEST(test_cap)
 	free(in);
 	free(out);
 }
-END_TEST
 
-START_TEST(test_has)
+TEST(test_has)
 {
 	char text[32], out[64];
 
@@ -203,10 +200,9 @@ START_TEST(test_has)
 	ck_assert(compress_has(CODING_GZIP));
 #endif
 }
-END_TEST
 
 /* 8 MiB is what every client must be able to undo (RFC 9659, 3); a frame says how long it is. */
-START_TEST(test_zstd_frame)
+TEST(test_zstd_frame)
 {
 #ifdef HAVE_ZSTD
 	enum { HUGE_SIZE = 12 << 20 };
@@ -230,10 +226,9 @@ START_TEST(test_zstd_frame)
 	free(out);
 #endif
 }
-END_TEST
 
 /* RFC 1952, 2.3: deflate, no flags, no time, best compression, Unix. */
-START_TEST(test_gzip_head)
+TEST(test_gzip_head)
 {
 #ifdef HAVE_ZLIB
 	char out[64];
@@ -242,16 +237,14 @@ START_TEST(test_gzip_head)
 	ck_assert_mem_eq(out, "\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10);
 #endif
 }
-END_TEST
 
-START_TEST(test_worth)
+TEST(test_worth)
 {
 	for (size_t n = 0; n < 10000; n++) {
 		ck_assert_uint_le(compress_worth(n) * 20, n * 19);
 		ck_assert_uint_gt((compress_worth(n) + 1) * 20, n * 19);
 	}
 }
-END_TEST
 
 static int fail_at; /* so many calls later, once */
 
@@ -264,7 +257,7 @@ void *__wrap_malloc(size_t n)
 }
 
 /* libbrotlienc's own allocations end the process. */
-START_TEST(test_memory_is_out)
+TEST(test_memory_is_out)
 {
 #ifdef HAVE_BROTLI
 	char *in = make(LARGE / 8, false), *out = memory(LARGE), *again = memory(LARGE);
@@ -287,22 +280,7 @@ START_TEST(test_memory_is_out)
 	free(again);
 #endif
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("compress");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_round_trip, 0, CODINGS);
-	tcase_add_loop_test(tc, test_large, 0, CODINGS);
-	tcase_add_loop_test(tc, test_cap, 0, CODINGS);
-	tcase_add_test(tc, test_has);
-	tcase_add_test(tc, test_zstd_frame);
-	tcase_add_test(tc, test_gzip_head);
-	tcase_add_test(tc, test_worth);
-	tcase_add_test(tc, test_memory_is_out);
-	return tc;
-}
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN("compress")

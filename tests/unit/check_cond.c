@@ -98,7 +98,7 @@ static enum cond_result check(
 	return cond_check(fields, n, cond_fields(fields, n), v, NOW);
 }
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[8];
@@ -106,9 +106,8 @@ START_TEST(test_case)
 
 	ck_assert_msg(check(fields, n, &v) == cases[_i].result, "%s", cases[_i].fields);
 }
-END_TEST
 
-START_TEST(test_seen)
+TEST(test_seen)
 {
 	static const struct {
 		const char *name;
@@ -141,7 +140,6 @@ START_TEST(test_seen)
 				cond_fields(&(struct field){ .name = slice_of(longer, n) }, 1), 0);
 	}
 }
-END_TEST
 
 #define RANGE "range: bytes=1-2\n"
 
@@ -175,7 +173,7 @@ static const struct {
 	{ RANGE RANGE, false },
 };
 
-START_TEST(test_range)
+TEST_ROWS(test_range, ranges)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[8];
@@ -186,10 +184,9 @@ START_TEST(test_range)
 	if (range.n > 0)
 		ck_assert(slice_eq(range, SLICE("bytes=1-2")));
 }
-END_TEST
 
 /* RFC 9110, 8.8.3.2: a representation whose tag is weak. */
-START_TEST(test_weak)
+TEST(test_weak)
 {
 	const struct cond_validators v = { SLICE_LIT("W/\"abc\""), MODIFIED };
 	static const struct {
@@ -219,10 +216,9 @@ START_TEST(test_weak)
 			weak[i].fields);
 	}
 }
-END_TEST
 
 /* RFC 9110, 8.8.2.2: within its second a date is a weak validator. */
-START_TEST(test_range_weak_date)
+TEST(test_range_weak_date)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[8];
@@ -231,10 +227,9 @@ START_TEST(test_range_weak_date)
 	ck_assert_uint_eq(cond_range(fields, n, seen, &v, MODIFIED).n, 0);
 	ck_assert_uint_gt(cond_range(fields, n, seen, &v, MODIFIED + 1).n, 0);
 }
-END_TEST
 
 /* A file without a tag: neither "" nor a tag of nothing is its own. */
-START_TEST(test_range_no_tag)
+TEST(test_range_no_tag)
 {
 	const struct cond_validators v = { .last_modified = MODIFIED };
 	struct field fields[8];
@@ -242,7 +237,6 @@ START_TEST(test_range_no_tag)
 
 	ck_assert_uint_eq(cond_range(fields, n, seen, &v, NOW).n, 0);
 }
-END_TEST
 
 /* For PUT and DELETE: what is there has the tag "abc"; or nothing is there. */
 static const struct {
@@ -294,7 +288,7 @@ static const struct {
 	{ "if-unmodified-since: " LATER "\nif-none-match: *\n", FAILS, GOES },
 };
 
-START_TEST(test_change)
+TEST_ROWS(test_change, changes)
 {
 	const struct cond_validators v = { SLICE_LIT("\"abc\""), MODIFIED };
 	struct field fields[8];
@@ -305,10 +299,9 @@ START_TEST(test_change)
 	ck_assert_msg(cond_check_change(fields, n, seen, NULL, NOW) == changes[_i].missing, "%s",
 		changes[_i].fields);
 }
-END_TEST
 
 /* Without a tag only "*" can match. */
-START_TEST(test_no_tag)
+TEST(test_no_tag)
 {
 	const struct cond_validators v = { .last_modified = MODIFIED };
 	struct field fields[8];
@@ -321,22 +314,6 @@ START_TEST(test_no_tag)
 	ck_assert_int_eq(cond_check_change(fields, n, COND_IF_MATCH, &v, NOW), COND_PROCEED);
 	n = split("if-none-match: *\n", fields);
 	ck_assert_int_eq(cond_check_change(fields, n, COND_IF_NONE_MATCH, &v, NOW), COND_FAILED);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("cond");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(tc, test_change, 0, sizeof(changes) / sizeof(changes[0]));
-	tcase_add_test(tc, test_no_tag);
-	tcase_add_test(tc, test_seen);
-	tcase_add_loop_test(tc, test_range, 0, sizeof(ranges) / sizeof(ranges[0]));
-	tcase_add_test(tc, test_weak);
-	tcase_add_test(tc, test_range_weak_date);
-	tcase_add_test(tc, test_range_no_tag);
-	return tc;
 }
 
 UNIT_MAIN_PURE("cond")

@@ -4,7 +4,7 @@
 #include "conf/conf_access_log.h"
 #include "conf/conf_table.h"
 
-START_TEST(defaults)
+TEST(defaults)
 {
 	const struct conf_override ov = { .root = in_folder("www") };
 	struct conf *c = load_with(&ov);
@@ -38,7 +38,6 @@ START_TEST(defaults)
 	conf_free(&c);
 	ck_assert_ptr_null(c);
 }
-END_TEST
 
 static const char whole[] =
 	"# comment with \"quotes\" and { braces\r\n"
@@ -133,7 +132,7 @@ static void check_nested(struct conf *c)
 	ck_assert_str_eq(c->servers[1].scope.auth_basic_realm, "restricted");
 }
 
-START_TEST(every_kind_of_value)
+TEST(every_kind_of_value)
 {
 	struct conf *c = load_text(whole);
 
@@ -142,7 +141,6 @@ START_TEST(every_kind_of_value)
 	check_nested(c);
 	conf_free(&c);
 }
-END_TEST
 
 static char *dump_some(const struct conf *c, bool all)
 {
@@ -162,7 +160,7 @@ static char *dump(const struct conf *c)
 }
 
 /* Without one default it is the same configuration. */
-START_TEST(what_is_set_reads_back)
+TEST_EACH(what_is_set_reads_back, 3)
 {
 	static const char *const texts[] = { whole, "server \"_\" { root = \"@/www\" }\n",
 		"index = {\"a\"}\nserver \"_\" { root = \"@/www\"  index = {\"index.html\"}\n"
@@ -184,9 +182,8 @@ START_TEST(what_is_set_reads_back)
 	free(text);
 	free(all);
 }
-END_TEST
 
-START_TEST(the_dump_reads_back)
+TEST(the_dump_reads_back)
 {
 	struct conf *c = load_text(whole), *again;
 	char *text = dump(c), *second;
@@ -217,9 +214,8 @@ START_TEST(the_dump_reads_back)
 	conf_free(&c);
 	conf_free(&again);
 }
-END_TEST
 
-START_TEST(a_dump_of_defaults_reads_back)
+TEST(a_dump_of_defaults_reads_back)
 {
 	const struct conf_override ov = { .root = in_folder("www") };
 	struct conf *c = load_with(&ov), *again;
@@ -234,7 +230,6 @@ START_TEST(a_dump_of_defaults_reads_back)
 	conf_free(&c);
 	conf_free(&again);
 }
-END_TEST
 
 /* Every "from" becomes "to", of the same length or shorter. */
 static void replace(char *text, const char *from, const char *to)
@@ -297,7 +292,7 @@ static char *example(enum example what)
 	return text;
 }
 
-START_TEST(the_example_is_a_configuration)
+TEST(the_example_is_a_configuration)
 {
 	for (int i = AS_IT_IS; i <= WITH_SECTIONS; i++) {
 		bool sections = i == WITH_SECTIONS;
@@ -319,9 +314,8 @@ START_TEST(the_example_is_a_configuration)
 		free(text);
 	}
 }
-END_TEST
 
-START_TEST(the_manual_names_every_key)
+TEST(the_manual_names_every_key)
 {
 	char *text = NULL;
 	size_t n;
@@ -341,10 +335,9 @@ START_TEST(the_manual_names_every_key)
 	ck_assert_ptr_nonnull(strstr(text, ".Ic auth\\-basic\\-realm .\n"));
 	free(text);
 }
-END_TEST
 
 /* What a server sets is its own, the rest is the top level's; a file is there once. */
-START_TEST(access_logs)
+TEST(access_logs)
 {
 	struct conf *c = load_text("access-log = \"a.log\" access-log-skip = {\"/h\"}\n"
 				   "server \"_\" { root = \"www\" access-log-format = json }\n"
@@ -371,10 +364,9 @@ START_TEST(access_logs)
 	}
 	conf_free(&c);
 }
-END_TEST
 
 /* As many as descriptors go with one message. */
-START_TEST(too_many_access_logs)
+TEST(too_many_access_logs)
 {
 	char text[16384], *p = text;
 
@@ -386,9 +378,8 @@ START_TEST(too_many_access_logs)
 	ck_assert_str_eq(faults[0], "h2d.conf:61: there are more than 60 access logs");
 	_Static_assert(CONF_ACCESS_LOGS_MAX == 60, "the fault says it");
 }
-END_TEST
 
-START_TEST(includes)
+TEST(includes)
 {
 	struct conf *c;
 
@@ -413,9 +404,8 @@ START_TEST(includes)
 	ck_assert_str_eq(c->servers[0].root, in_folder("d[1]/more/../../www"));
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(includes_in_sections)
+TEST(includes_in_sections)
 {
 	struct conf *c;
 
@@ -443,7 +433,6 @@ START_TEST(includes_in_sections)
 	}
 	conf_free(&c);
 }
-END_TEST
 
 static unsigned times(const char *text, const char *what)
 {
@@ -456,7 +445,7 @@ static unsigned times(const char *text, const char *what)
 
 /* What a server or a location does not set is of around it, value and line; add-header stays where
  * it is. */
-START_TEST(defaults_of_servers)
+TEST(defaults_of_servers)
 {
 	struct conf *c =
 		load_text("autoindex = true  charset = \"\"\nindex = {\"a\"}\n"
@@ -504,7 +493,6 @@ START_TEST(defaults_of_servers)
 	conf_free(&c);
 	free(text);
 }
-END_TEST
 
 static void write_many(unsigned servers, unsigned locations)
 {
@@ -520,7 +508,7 @@ static void write_many(unsigned servers, unsigned locations)
 	ck_assert_int_eq(fclose(out), 0);
 }
 
-START_TEST(thousands)
+TEST(thousands)
 {
 	enum { SERVERS = 5000, LOCATIONS = 5000 };
 	struct conf *c;
@@ -535,10 +523,9 @@ START_TEST(thousands)
 	ck_assert_uint_lt(c->arena.used, 44 << 20);
 	conf_free(&c);
 }
-END_TEST
 
 /* In titles, strings, words, lists and includes; -T says what they stand for. */
-START_TEST(the_environment)
+TEST(the_environment)
 {
 	char *text = NULL;
 	size_t n;
@@ -575,10 +562,9 @@ START_TEST(the_environment)
 	conf_free(&c);
 	free(text);
 }
-END_TEST
 
 /* A server for each folder that is the name of a host, which it answers and nobody else does. */
-START_TEST(roots_of_hosts)
+TEST(roots_of_hosts)
 {
 	static const char *const folders[] = { "a.example.com/public", "b.example.com/public",
 		"c.example.com", "d.example.org/public", "e.example.com/public", ".git/public",
@@ -613,9 +599,8 @@ START_TEST(roots_of_hosts)
 	ck_assert_int_eq(c->servers[0].scope.returned, 404);
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(relative_names)
+TEST(relative_names)
 {
 	const struct conf_override ov = { .file = "sub/h2d.conf", .pid_file = "pid" };
 	struct conf *c;
@@ -634,9 +619,8 @@ START_TEST(relative_names)
 	conf_free(&c);
 	ck_assert_int_eq(chdir(cwd), 0);
 }
-END_TEST
 
-START_TEST(the_command_line_wins)
+TEST(the_command_line_wins)
 {
 	const struct conf_override ov = {
 		.file = in_folder("h2d.conf"),
@@ -667,9 +651,8 @@ START_TEST(the_command_line_wins)
 	ck_assert_str_eq(c->tls.certificate.v[0], in_folder("cert.pem"));
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(the_root_of_the_command_line_is_the_default_servers)
+TEST(the_root_of_the_command_line_is_the_default_servers)
 {
 	const struct conf_override ov = { .file = in_folder("h2d.conf"), .root = in_folder("www") };
 	struct conf *c;
@@ -686,10 +669,9 @@ START_TEST(the_root_of_the_command_line_is_the_default_servers)
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	conf_free(&c);
 }
-END_TEST
 
 /* What goes elsewhere needs no files. */
-START_TEST(a_server_that_redirects_needs_no_root)
+TEST(a_server_that_redirects_needs_no_root)
 {
 	struct conf *c = load_text("server \"_\" { redirect = \"https://example.com/\" }\n");
 
@@ -697,9 +679,8 @@ START_TEST(a_server_that_redirects_needs_no_root)
 	ck_assert_str_eq(c->servers[0].root, "");
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(a_cleartext_port)
+TEST(a_cleartext_port)
 {
 	const struct conf_override ov = { .root = in_folder("www"), .port = "65535", .h2c = true };
 	struct conf *c = load_with(&ov);
@@ -710,9 +691,8 @@ START_TEST(a_cleartext_port)
 	ck_assert(!c->listens[0].tls && !c->listens[1].tls);
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(only_admin_needs_no_root)
+TEST(only_admin_needs_no_root)
 {
 	struct conf *c = load_text("listen \"127.0.0.1:9\" { admin = true }\n");
 
@@ -721,10 +701,9 @@ START_TEST(only_admin_needs_no_root)
 	ck_assert_uint_eq(c->nservers, 1);
 	conf_free(&c);
 }
-END_TEST
 
 /* Every allocation fails once: one fault, no conf, nothing leaked (the sanitizer says so). */
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
 	const struct conf_override ov = {
 		.file = in_folder("h2d.conf"),
@@ -750,9 +729,8 @@ START_TEST(out_of_memory)
 	ck_assert_uint_gt(failed, 100);
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(units)
+TEST(units)
 {
 	static const struct {
 		const char *size, *time;
@@ -783,38 +761,8 @@ START_TEST(units)
 		conf_free(&c);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("conf");
-
-	tcase_add_checked_fixture(t, make_folder, remove_folder);
-	tcase_set_timeout(t, 60);
-	tcase_add_test(t, defaults);
-	tcase_add_test(t, every_kind_of_value);
-	tcase_add_test(t, units);
-	tcase_add_test(t, the_dump_reads_back);
-	tcase_add_loop_test(t, what_is_set_reads_back, 0, 3);
-	tcase_add_test(t, a_dump_of_defaults_reads_back);
-	tcase_add_test(t, the_example_is_a_configuration);
-	tcase_add_test(t, the_manual_names_every_key);
-	tcase_add_test(t, includes);
-	tcase_add_test(t, roots_of_hosts);
-	tcase_add_test(t, the_environment);
-	tcase_add_test(t, thousands);
-	tcase_add_test(t, defaults_of_servers);
-	tcase_add_test(t, includes_in_sections);
-	tcase_add_test(t, access_logs);
-	tcase_add_test(t, too_many_access_logs);
-	tcase_add_test(t, relative_names);
-	tcase_add_test(t, the_command_line_wins);
-	tcase_add_test(t, the_root_of_the_command_line_is_the_default_servers);
-	tcase_add_test(t, a_server_that_redirects_needs_no_root);
-	tcase_add_test(t, a_cleartext_port);
-	tcase_add_test(t, only_admin_needs_no_root);
-	tcase_add_test(t, out_of_memory);
-	return t;
-}
+UNIT_FIXTURE(make_folder, remove_folder)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("conf")

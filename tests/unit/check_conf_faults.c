@@ -364,7 +364,7 @@ static bool is_as_said(const char *fault, const char *said)
 	       strncmp(fault + (bar - said), ": ", 2) == 0 && strstr(fault, part) != NULL;
 }
 
-START_TEST(each_fault)
+TEST_ROWS(each_fault, cases)
 {
 	struct conf *c = load_text(cases[_i].text);
 	unsigned n = 0;
@@ -380,10 +380,9 @@ START_TEST(each_fault)
 	}
 	ck_assert_msg(n == nfaults, "%s too in\n%s", faults[n], cases[_i].text);
 }
-END_TEST
 
 /* With faults it is whole all the same: what is written of it shows no refused value. */
-START_TEST(each_faulty)
+TEST_ROWS(each_faulty, cases)
 {
 	const struct conf_override ov = { .file = in_folder("h2d.conf") };
 	char text[65536];
@@ -409,7 +408,6 @@ START_TEST(each_faulty)
 	}
 	conf_free(&c);
 }
-END_TEST
 
 static const struct {
 	const char *address, *part;
@@ -443,7 +441,7 @@ static const struct {
 		"107" },
 };
 
-START_TEST(each_address)
+TEST_ROWS(each_address, addresses)
 {
 	char text[512];
 
@@ -454,9 +452,8 @@ START_TEST(each_address)
 			      strstr(faults[0], addresses[_i].part) != NULL,
 		"%s", faults[0]);
 }
-END_TEST
 
-START_TEST(in_included_files)
+TEST(in_included_files)
 {
 	mkdir(in_folder("d"), 0755);
 	write_file("d/a.conf", "# one\n\nuser = 1\ninclude(\"b.inc\")\n");
@@ -471,10 +468,9 @@ START_TEST(in_included_files)
 	ck_assert(is_as_said(faults[4], "h2d.conf:3|first at @/d/c.conf:3"));
 	ck_assert(is_as_said(faults[5], "h2d.conf:4|\"x\""));
 }
-END_TEST
 
 /* As if it stood there, but for its lines and its braces. */
-START_TEST(included_into_a_block)
+TEST(included_into_a_block)
 {
 	write_file("keys.inc", "autoindex = 1\nlocation \"/a\" { charset = 2 }\nmax-size = 3\n");
 	write_file("more.inc", "location \"/b\" {\n");
@@ -493,10 +489,9 @@ START_TEST(included_into_a_block)
 	ck_assert(is_as_said(faults[7], "less.inc:3|server cannot be inside location"));
 	ck_assert(is_as_said(faults[8], "h2d.conf:6|includes itself"));
 }
-END_TEST
 
 /* What servers share is wrong once, however many they are. */
-START_TEST(shared_lines)
+TEST(shared_lines)
 {
 	write_file("shared.inc", "charset = 1\nfoo = 2\nlocation \"/a\" { index = {\"a/b\"} }\n");
 	ck_assert_ptr_null(load_text("index = {\"/\"}\nredirect = \"/x\"\nfallback = \"x\"\n"
@@ -512,9 +507,8 @@ START_TEST(shared_lines)
 	ck_assert(is_as_said(faults[5], "shared.inc:3|a/b"));
 	ck_assert(is_as_said(faults[6], "h2d.conf:2|leads to itself"));
 }
-END_TEST
 
-START_TEST(deep_includes)
+TEST(deep_includes)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		char name[32], text[64];
@@ -526,9 +520,8 @@ START_TEST(deep_includes)
 	ck_assert_ptr_null(load_name("0.conf"));
 	ck_assert_msg(strstr(faults[0], "15.conf:1: more than 16 files") != NULL, "%s", faults[0]);
 }
-END_TEST
 
-START_TEST(the_file_itself)
+TEST(the_file_itself)
 {
 	ck_assert_ptr_null(load_name("none.conf"));
 	ck_assert_uint_eq(nfaults, 1);
@@ -543,9 +536,8 @@ START_TEST(the_file_itself)
 	ck_assert_ptr_null(load_name("nul.conf"));
 	ck_assert(is_as_said(faults[0], "nul.conf:2|control byte"));
 }
-END_TEST
 
-START_TEST(not_a_configuration)
+TEST(not_a_configuration)
 {
 	static char text[65536];
 
@@ -557,7 +549,6 @@ START_TEST(not_a_configuration)
 	ck_assert_uint_eq(nfaults, 101);
 	ck_assert_ptr_nonnull(strstr(faults[100], "too many"));
 }
-END_TEST
 
 static const struct {
 	struct conf_override ov;
@@ -576,7 +567,7 @@ static const struct {
 	{ { .root = "/no/such/root" }, "root \"/no/such/root\"" },
 };
 
-START_TEST(on_the_command_line)
+TEST_ROWS(on_the_command_line, lines)
 {
 	struct conf_override ov = lines[_i].ov;
 
@@ -588,9 +579,8 @@ START_TEST(on_the_command_line)
 			      strstr(faults[0], lines[_i].part) != NULL,
 		"%s", faults[0]);
 }
-END_TEST
 
-START_TEST(nothing_at_all)
+TEST(nothing_at_all)
 {
 	const struct conf_override ov = { 0 };
 
@@ -598,10 +588,9 @@ START_TEST(nothing_at_all)
 	ck_assert_uint_eq(nfaults, 1);
 	ck_assert(is_as_said(faults[0], "command line|no root"));
 }
-END_TEST
 
 /* Whatever a text is cut to is read without harm, and up to the last brace with a fault. */
-START_TEST(every_beginning)
+TEST(every_beginning)
 {
 	static const char text[] =
 		"user = \"a\\\"b\" # c\r\nlisten \"127.0.0.1:1\" { tls=false }\n"
@@ -619,26 +608,7 @@ START_TEST(every_beginning)
 		conf_free(&c);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("faults");
-
-	tcase_add_checked_fixture(t, make_folder, remove_folder);
-	tcase_add_loop_test(t, each_fault, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(t, each_faulty, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(t, each_address, 0, sizeof(addresses) / sizeof(addresses[0]));
-	tcase_add_test(t, in_included_files);
-	tcase_add_test(t, included_into_a_block);
-	tcase_add_test(t, shared_lines);
-	tcase_add_test(t, deep_includes);
-	tcase_add_test(t, the_file_itself);
-	tcase_add_test(t, not_a_configuration);
-	tcase_add_loop_test(t, on_the_command_line, 0, sizeof(lines) / sizeof(lines[0]));
-	tcase_add_test(t, nothing_at_all);
-	tcase_add_test(t, every_beginning);
-	return t;
-}
+UNIT_FIXTURE(make_folder, remove_folder)
 
 UNIT_MAIN("conf_faults")

@@ -22,7 +22,7 @@ static bool is_key(const char *section, const char *key)
 	return false;
 }
 
-START_TEST(words_lead_to_keys)
+TEST(words_lead_to_keys)
 {
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char hint[192];
@@ -37,9 +37,8 @@ START_TEST(words_lead_to_keys)
 			!is_key(rows[i].section, rows[i].word), "%s is a key itself", rows[i].word);
 	}
 }
-END_TEST
 
-START_TEST(other_words_are_none)
+TEST(other_words_are_none)
 {
 	char hint[192] = "as it was";
 
@@ -47,7 +46,6 @@ START_TEST(other_words_are_none)
 	ck_assert(!conf_foreign_word(SLICE(""), hint, sizeof(hint)));
 	ck_assert_str_eq(hint, "as it was");
 }
-END_TEST
 
 static const struct {
 	const char *text, *server;
@@ -71,7 +69,7 @@ static const struct {
 	{ "ServerRoot \"/etc/apache2\"\nListen 80\n", "Apache", 1 },
 };
 
-START_TEST(files_are_told)
+TEST(files_are_told)
 {
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		unsigned line = 0;
@@ -85,17 +83,6 @@ START_TEST(files_are_told)
 		ck_assert_str_eq(server, files[i].server);
 		ck_assert_uint_eq(line, files[i].line);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("conf_foreign");
-
-	tcase_add_test(tc, words_lead_to_keys);
-	tcase_add_test(tc, other_words_are_none);
-	tcase_add_test(tc, files_are_told);
-	return tc;
 }
 
 UNIT_MAIN_PURE("conf_foreign")

@@ -47,7 +47,7 @@ static const struct {
 		"default: \"db\" is no absolute path" },
 };
 
-START_TEST(a_row)
+TEST_ROWS(a_row, rows)
 {
 	const struct key_row two[] = { good, rows[_i].row };
 	char *out = NULL, *err = NULL, want[256];
@@ -68,7 +68,6 @@ START_TEST(a_row)
 	free(out);
 	free(err);
 }
-END_TEST
 
 /* --- sections --------------------------------------------------------------------------------- */
 
@@ -83,7 +82,7 @@ static struct key_value value(const struct conf *c, const char *key)
 	return conf_handlers_value(c, "t", key);
 }
 
-START_TEST(values)
+TEST(values)
 {
 	struct conf *c = load_text(whole);
 
@@ -106,7 +105,6 @@ START_TEST(values)
 	ck_assert_int_eq(conf_handlers_value(c, "nobody", "word").kind, KEY_NONE);
 	conf_free(&c);
 }
-END_TEST
 
 static void note(void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {
@@ -118,7 +116,7 @@ static void note(void *ctx, const struct conf_row *row, const char *path, const 
 	strcat(strcat(text, file + strlen(folder)), "; ");
 }
 
-START_TEST(paths)
+TEST(paths)
 {
 	struct conf *c = load_text(whole);
 	char text[1024] = "", small[4];
@@ -132,7 +130,6 @@ START_TEST(paths)
 	ck_assert(!conf_handlers_folder("/abcde/f", small, sizeof(small)));
 	conf_free(&c);
 }
-END_TEST
 
 static char *dump(const struct conf *c)
 {
@@ -145,7 +142,7 @@ static char *dump(const struct conf *c)
 	return text;
 }
 
-START_TEST(the_dump_reads_back)
+TEST(the_dump_reads_back)
 {
 	struct conf *c = load_text(whole), *again;
 	char *text = dump(c), *second;
@@ -163,9 +160,8 @@ START_TEST(the_dump_reads_back)
 	conf_free(&again);
 	conf_free(&c);
 }
-END_TEST
 
-START_TEST(the_manual_has_them)
+TEST(the_manual_has_them)
 {
 	char *text = NULL;
 	size_t n;
@@ -180,7 +176,6 @@ START_TEST(the_manual_has_them)
 			     "100.\nDefault: 7.\n"));
 	free(text);
 }
-END_TEST
 
 static const struct {
 	const char *text, *fault;
@@ -237,7 +232,7 @@ static const char *shown(const char *fault)
 	return text;
 }
 
-START_TEST(a_fault)
+TEST_ROWS(a_fault, wrong)
 {
 	char text[512];
 	struct conf *c;
@@ -250,20 +245,7 @@ START_TEST(a_fault)
 	ck_assert_uint_eq(nfaults, wrong[_i].fault != NULL);
 	conf_free(&c);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("handlers");
-
-	tcase_add_checked_fixture(t, make_folder, remove_folder);
-	tcase_add_loop_test(t, a_row, 0, (int)(sizeof(rows) / sizeof(rows[0])));
-	tcase_add_test(t, values);
-	tcase_add_test(t, paths);
-	tcase_add_test(t, the_dump_reads_back);
-	tcase_add_test(t, the_manual_has_them);
-	tcase_add_loop_test(t, a_fault, 0, (int)(sizeof(wrong) / sizeof(wrong[0])));
-	return t;
-}
+UNIT_FIXTURE(make_folder, remove_folder)
 
 UNIT_MAIN("conf_handlers")

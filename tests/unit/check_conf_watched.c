@@ -39,16 +39,15 @@ static void note(void *ctx, const char *path)
 	strcat(strcat(seen, strrchr(path, '/') + 1), " ");
 }
 
-START_TEST(which)
+TEST(which)
 {
 	conf_watched_each(conf, note, NULL);
 	ck_assert_str_eq(seen, "a.crt b.crt a.key b.key a.ocsp b.ocsp tickets ca crl ");
 	ck_assert_uint_eq(conf_watched_look(conf), conf->watched_seen);
 }
-END_TEST
 
 /* _i: written again as it was, otherwise, and taken away. */
-START_TEST(changed)
+TEST_EACH(changed, 3 * NAMES)
 {
 	uint64_t content = conf_watched_read(conf);
 	const char *name = names[_i / 3];
@@ -59,16 +58,7 @@ START_TEST(changed)
 	ck_assert_uint_ne(conf_watched_look(conf), conf->watched_seen);
 	ck_assert_int_eq(conf_watched_read(conf) == content, _i % 3 == 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("conf_watched");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, which);
-	tcase_add_loop_test(t, changed, 0, 3 * NAMES);
-	return t;
-}
+UNIT_FIXTURE(set_up, tear_down)
 
 UNIT_MAIN("conf_watched")

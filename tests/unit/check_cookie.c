@@ -26,7 +26,7 @@ static const struct {
 	{ "", "a", NULL },
 };
 
-START_TEST(a_field)
+TEST_ROWS(a_field, fields)
 {
 	struct slice value = { 0 };
 	bool found = cookie_find(slice_str(fields[_i].all), slice_str(fields[_i].name), &value);
@@ -35,15 +35,6 @@ START_TEST(a_field)
 	if (found)
 		ck_assert_msg(
 			slice_eq(value, slice_str(fields[_i].value)), "%.*s", SLICE_ARG(value));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("cookie");
-
-	tcase_add_loop_test(c, a_field, 0, sizeof(fields) / sizeof(fields[0]));
-	return c;
 }
 
 UNIT_MAIN_PURE("cookie")

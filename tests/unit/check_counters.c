@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "unit.h"
 
-START_TEST(by_name_and_index)
+TEST(by_name_and_index)
 {
 	struct counters block = { 0 };
 
@@ -21,9 +21,8 @@ START_TEST(by_name_and_index)
 	ck_assert_int_eq(counter_info[COUNTER_connections].kind, COUNTER_GAUGE);
 	ck_assert_int_eq(counter_info[COUNTER_bytes_out].kind, COUNTER_TOTAL);
 }
-END_TEST
 
-START_TEST(table)
+TEST(table)
 {
 	for (int i = 0; i < COUNTER_COUNT; i++) {
 		ck_assert_uint_gt(strlen(counter_info[i].help), 0);
@@ -31,10 +30,9 @@ START_TEST(table)
 			ck_assert_str_ne(counter_info[i].name, counter_info[j].name);
 	}
 }
-END_TEST
 
 /* A value is in the first bucket whose bound it does not pass. */
-START_TEST(histogram)
+TEST(histogram)
 {
 	const struct histogram_info *h = &histogram_info[HISTOGRAM_handshake_us];
 	struct counters block = { 0 };
@@ -55,9 +53,8 @@ START_TEST(histogram)
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		ck_assert_int_eq(counters_get(&block, i), 0);
 }
-END_TEST
 
-START_TEST(histogram_table)
+TEST(histogram_table)
 {
 	for (int i = 0; i < HISTOGRAM_COUNT; i++) {
 		const struct histogram_info *h = &histogram_info[i];
@@ -72,9 +69,8 @@ START_TEST(histogram_table)
 			ck_assert_str_ne(h->name, counter_info[k].name);
 	}
 }
-END_TEST
 
-START_TEST(read_and_add)
+TEST(read_and_add)
 {
 	struct counters a = { 0 }, b = { 0 };
 
@@ -90,16 +86,14 @@ START_TEST(read_and_add)
 	ck_assert(counters_grows(COUNTER_requests) && !counters_grows(COUNTER_connections));
 	ck_assert(counters_grows(COUNTERS_CELLS - 1));
 }
-END_TEST
 
-START_TEST(private_block)
+TEST(private_block)
 {
 	COUNT(requests, 1);
 	ck_assert_int_eq(counters_get(counters, COUNTER_requests), 1);
 }
-END_TEST
 
-START_TEST(errs)
+TEST(errs)
 {
 	const struct err *const all[] = {
 #define ERR(name, status, code, scope, level, text) ERR_##name,
@@ -121,10 +115,9 @@ START_TEST(errs)
 	ck_assert_int_eq(ERR_FLOOD->h2_code, 0xb);
 	ck_assert_int_eq(ERR_NO_MEMORY->level, LEVEL_ERROR);
 }
-END_TEST
 
 /* Those that say that a limit struck are counted, whether they are logged or not. */
-START_TEST(errs_of_limits)
+TEST(errs_of_limits)
 {
 	struct addr peer = { 0 };
 	struct counters block = { 0 };
@@ -140,22 +133,6 @@ START_TEST(errs_of_limits)
 	ck_assert_int_eq(block.limit_header, 2);
 	ck_assert_int_eq(block.timeout_send, 1);
 	ck_assert_int_eq(block.timeout_body, 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("counters");
-
-	tcase_add_test(tc, by_name_and_index);
-	tcase_add_test(tc, table);
-	tcase_add_test(tc, histogram);
-	tcase_add_test(tc, histogram_table);
-	tcase_add_test(tc, read_and_add);
-	tcase_add_test(tc, private_block);
-	tcase_add_test(tc, errs);
-	tcase_add_test(tc, errs_of_limits);
-	return tc;
 }
 
 UNIT_MAIN("counters")

@@ -55,16 +55,15 @@ static void send_raw(void *p, size_t n, int fd, int nfds)
 	ck_assert_int_eq(sendmsg(pair[0], &mh, MSG_NOSIGNAL), (int)n);
 }
 
-START_TEST(pair_flags)
+TEST(pair_flags)
 {
 	for (int i = 0; i < 2; i++) {
 		ck_assert(fcntl(pair[i], F_GETFD) & FD_CLOEXEC);
 		ck_assert(fcntl(pair[i], F_GETFL) & O_NONBLOCK);
 	}
 }
-END_TEST
 
-START_TEST(both_ways)
+TEST(both_ways)
 {
 	const struct ctl_msg sent = { CTL_DRAIN, .generation = 7, .arg = 1ull << 40, .size = 9 };
 	struct ctl_msg got;
@@ -78,10 +77,9 @@ START_TEST(both_ways)
 		ck_assert_int_eq(nfds, 0);
 	}
 }
-END_TEST
 
 /* _i descriptors, alternately two different files, in order. */
-START_TEST(descriptors)
+TEST_RANGE(descriptors, 1, CTL_FDS_MAX + 1)
 {
 	const struct ctl_msg sent = { .type = CTL_IMAGE, .arg = 3 };
 	struct ctl_msg got;
@@ -101,9 +99,8 @@ START_TEST(descriptors)
 		close(back[i]);
 	}
 }
-END_TEST
 
-START_TEST(malformed)
+TEST_EACH(malformed, 7)
 {
 	char bytes[2 * sizeof(struct ctl_msg)] = { 0 };
 	static const struct {
@@ -124,10 +121,9 @@ START_TEST(malformed)
 		usleep(10000);
 	ck_assert_int_eq(open_fds(), before);
 }
-END_TEST
 
 /* Where there is no descriptor left, the message is lost, and nothing else. */
-START_TEST(no_descriptors_left)
+TEST_EACH(no_descriptors_left, 3)
 {
 	const struct ctl_msg sent = { .type = CTL_IMAGE, .arg = 3 };
 	struct rlimit old, none;
@@ -152,10 +148,9 @@ START_TEST(no_descriptors_left)
 	ck_assert_int_eq(ctl_recv(pair[1], &got, back, &nfds), 1);
 	ck_assert_int_eq(nfds, 2);
 }
-END_TEST
 
 /* They are asked for once, together, and not at once. */
-START_TEST(lost_messages_are_asked_for)
+TEST(lost_messages_are_asked_for)
 {
 	static const struct ctl_msg image = { .type = CTL_IMAGE }, logs = { .type = CTL_LOGS };
 	struct ctl_lost lost = { 0 };
@@ -174,9 +169,8 @@ START_TEST(lost_messages_are_asked_for)
 	ctl_lost_ask(&lost, pair[1], 105000);
 	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), -EAGAIN);
 }
-END_TEST
 
-START_TEST(full)
+TEST(full)
 {
 	const struct ctl_msg msg = { .type = CTL_UP };
 	struct ctl_msg got;
@@ -190,10 +184,9 @@ START_TEST(full)
 		ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), 1);
 	ck_assert_int_eq(ctl_send(pair[0], &msg, NULL, 0), 0);
 }
-END_TEST
 
 /* The end comes behind what was sent; also if the dead side had not read what we sent it. */
-START_TEST(end_of_file)
+TEST_EACH(end_of_file, 2)
 {
 	const struct ctl_msg msg = { .type = CTL_UP, .generation = 5 };
 	struct ctl_msg got;
@@ -210,22 +203,7 @@ START_TEST(end_of_file)
 	ck_assert_int_eq(ctl_send(pair[1], &msg, NULL, 0), -EPIPE);
 	pair[0] = dup(pair[1]);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("ctl");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, pair_flags);
-	tcase_add_test(tc, both_ways);
-	tcase_add_loop_test(tc, descriptors, 1, CTL_FDS_MAX + 1);
-	tcase_add_loop_test(tc, malformed, 0, 7);
-	tcase_add_loop_test(tc, no_descriptors_left, 0, 3);
-	tcase_add_test(tc, lost_messages_are_asked_for);
-	tcase_add_test(tc, full);
-	tcase_add_loop_test(tc, end_of_file, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("ctl")

@@ -61,7 +61,7 @@ static void turn(void)
 	ck_assert_int_ge(loop_turn(&loop, 0), 0);
 }
 
-START_TEST(what_is_not_kept_is_closed)
+TEST(what_is_not_kept_is_closed)
 {
 	const int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 	int before = open_fds();
@@ -76,9 +76,8 @@ START_TEST(what_is_not_kept_is_closed)
 	ck_assert_int_eq(open_fds(), before + 1);
 	ck_assert_int_eq(ctl_link_unknown(&(struct ctl_msg){ .type = 99 }), 0);
 }
-END_TEST
 
-START_TEST(what_is_lost_is_asked_for)
+TEST(what_is_lost_is_asked_for)
 {
 	const int fds[] = { STDIN_FILENO };
 	struct rlimit all, none;
@@ -99,9 +98,8 @@ START_TEST(what_is_lost_is_asked_for)
 	ck_assert_uint_eq(msg.type, CTL_AGAIN);
 	ck_assert_uint_eq(msg.arg, CTL_TYPE(CTL_LISTEN));
 }
-END_TEST
 
-START_TEST(ticks_are_told_once_a_second)
+TEST(ticks_are_told_once_a_second)
 {
 	struct ctl_msg msg;
 	int came[CTL_FDS_MAX], n;
@@ -115,9 +113,8 @@ START_TEST(ticks_are_told_once_a_second)
 	ctl_link_tick(&link_end);
 	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
 }
-END_TEST
 
-START_TEST(the_end_is_told_once)
+TEST(the_end_is_told_once)
 {
 	send(CTL_DRAIN, NULL, 0);
 	close(pair[0]);
@@ -128,18 +125,7 @@ START_TEST(the_end_is_told_once)
 	ck_assert(!link_end.watch.active);
 	pair[0] = dup(pair[1]); /* for teardown() */
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("ctl_link");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, what_is_not_kept_is_closed);
-	tcase_add_test(tc, what_is_lost_is_asked_for);
-	tcase_add_test(tc, ticks_are_told_once_a_second);
-	tcase_add_test(tc, the_end_is_told_once);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("ctl_link")

@@ -22,7 +22,7 @@ static void assert_round(time_t t)
 }
 
 /* Days of the whole calendar, each of 400 years, at a time of the day that wanders through it. */
-START_TEST(test_round)
+TEST(test_round)
 {
 	time_t second = 0;
 
@@ -31,7 +31,6 @@ START_TEST(test_round)
 		second = (second + 7919) % 86400;
 	}
 }
-END_TEST
 
 static const struct {
 	time_t t;
@@ -50,14 +49,13 @@ static const struct {
 	{ INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT" },
 };
 
-START_TEST(test_format)
+TEST_ROWS(test_format, known)
 {
 	char buf[DATE_LEN + 1];
 
 	date_format(known[_i].t, buf);
 	ck_assert_str_eq(buf, known[_i].text);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -78,14 +76,13 @@ static const struct {
 	{ "Friday, 01-Jan-05 00:00:00 GMT", 4092595200 /* 2099-09-09 */, 4260211200 /* 2105 */ },
 };
 
-START_TEST(test_good)
+TEST_ROWS(test_good, good)
 {
 	time_t t = 0;
 
 	ck_assert_msg(date_parse(slice_str(good[_i].text), good[_i].now, &t), "%s", good[_i].text);
 	ck_assert_int_eq(t, good[_i].t);
 }
-END_TEST
 
 static const char *const bad[] = {
 	"",
@@ -120,17 +117,16 @@ static const char *const bad[] = {
 	"Sun Nov  0 08:49:37 1994",
 };
 
-START_TEST(test_bad)
+TEST_ROWS(test_bad, bad)
 {
 	time_t t = 42;
 
 	ck_assert_msg(!date_parse(slice_str(bad[_i]), NOW, &t), "%s", bad[_i]);
 	ck_assert_int_eq(t, 42);
 }
-END_TEST
 
 /* No beginning of a date is one, and nothing behind its end is looked at. */
-START_TEST(test_cut)
+TEST_ROWS(test_cut, good)
 {
 	for (size_t n = 0; n < strlen(good[_i].text); n++) {
 		char *cut = malloc(n);
@@ -141,19 +137,7 @@ START_TEST(test_cut)
 		free(cut);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("date");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, test_round);
-	tcase_add_loop_test(tc, test_format, 0, sizeof(known) / sizeof(known[0]));
-	tcase_add_loop_test(tc, test_good, 0, sizeof(good) / sizeof(good[0]));
-	tcase_add_loop_test(tc, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_loop_test(tc, test_cut, 0, sizeof(good) / sizeof(good[0]));
-	return tc;
-}
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN_PURE("date")

@@ -103,7 +103,7 @@ static void hash_of(const char *text, unsigned char *out, size_t size)
 	memcpy(out, decoded, size);
 }
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	struct field fields[4] = {
 		{ SLICE_LIT("content-digest"), SLICE_LIT("x") },
@@ -133,9 +133,8 @@ START_TEST(test_case)
 	ck_assert_ptr_eq(digest_field_compare(&d, DIGEST_SHA_512, hash[DIGEST_SHA_512]),
 		result & HAS_512 ? ERR_DIGEST_WRONG : NULL);
 }
-END_TEST
 
-START_TEST(test_none)
+TEST(test_none)
 {
 	struct field field = { SLICE_LIT("content-digest"), SLICE_LIT("sha-256=:" S256 ":") };
 	struct digest_field d;
@@ -145,7 +144,6 @@ START_TEST(test_none)
 	ck_assert_ptr_null(digest_field_parse(&field, 1, SLICE("content-digest"), &d));
 	ck_assert(d.given[DIGEST_SHA_256]);
 }
-END_TEST
 
 static const struct {
 	const char *line, *more;
@@ -170,7 +168,7 @@ static const struct {
 	{ "", NULL, false },
 };
 
-START_TEST(test_wanted)
+TEST_ROWS(test_wanted, wants)
 {
 	struct field fields[] = {
 		{ SLICE_LIT("want-content-digest"), SLICE_LIT("sha-256=1") },
@@ -183,9 +181,8 @@ START_TEST(test_wanted)
 		digest_field_wanted(fields, wants[_i].more != NULL ? 3 : 2) == wants[_i].wanted,
 		"%s", wants[_i].line);
 }
-END_TEST
 
-START_TEST(test_write)
+TEST(test_write)
 {
 	unsigned char hash[DIGEST_SIZE_MAX];
 	char out[DIGEST_FIELD_MAX];
@@ -198,18 +195,6 @@ START_TEST(test_write)
 	n = digest_field_write(out, DIGEST_SHA_512, hash);
 	ck_assert(slice_eq(slice_of(out, n), SLICE("sha-512=:" S512 ":")));
 	ck_assert_uint_eq(n, DIGEST_FIELD_MAX);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("digest_field");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_none);
-	tcase_add_loop_test(tc, test_wanted, 0, sizeof(wants) / sizeof(wants[0]));
-	tcase_add_test(tc, test_write);
-	return tc;
 }
 
 UNIT_MAIN_PURE("digest_field")

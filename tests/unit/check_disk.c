@@ -25,7 +25,7 @@ static struct h2d_req *get(const char *path)
 	return unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, path, NULL, NULL);
 }
 
-START_TEST(all_sizes)
+TEST_EACH(all_sizes, WAYS)
 {
 	/* Around the sizes of buffers, of what is hashed, and nothing at all. */
 	static const size_t sizes[] = { 0, 1, DISK_SMALL - 1, DISK_SMALL, DISK_SMALL + 1,
@@ -58,7 +58,6 @@ START_TEST(all_sizes)
 	unit_settle();
 	ck_assert_uint_eq(unit_files->disk->small.live + unit_files->disk->large.live, 0);
 }
-END_TEST
 
 /* What happens to a file while its first piece is out, and whether the response survives it. */
 static const struct {
@@ -191,23 +190,20 @@ static void meanwhile(int event, int way)
 	free(got);
 }
 
-START_TEST(changes_meanwhile)
+TEST_ROWS(changes_meanwhile, events)
 {
 	meanwhile(_i, READ_NOW);
 }
-END_TEST
 
-START_TEST(changes_meanwhile_slow)
+TEST_ROWS(changes_meanwhile_slow, events)
 {
 	meanwhile(_i, READ_SLOW);
 }
-END_TEST
 
-START_TEST(changes_meanwhile_sendfile)
+TEST_ROWS(changes_meanwhile_sendfile, events)
 {
 	meanwhile(_i, SENDFILE);
 }
-END_TEST
 
 /* Behind its answer, in front of its first byte. A long file that nobody could take a sample of has
  * a weak entity tag: nothing was promised. */
@@ -235,16 +231,15 @@ static void change_before_its_first_byte(int way, size_t n)
 	free(other);
 }
 
-START_TEST(changes_before_its_first_byte)
+TEST_EACH(changes_before_its_first_byte, WAYS)
 {
 	begin(_i);
 	change_before_its_first_byte(_i, 200000);
 	change_before_its_first_byte(_i, LARGE);
 }
-END_TEST
 
 /* A request goes away at every step; what its thread comes back with is let go. */
-START_TEST(goes_away)
+TEST(goes_away)
 {
 	char *data = tree_bytes(LARGE, 5);
 	struct h2d_req *req;
@@ -287,9 +282,8 @@ START_TEST(goes_away)
 	req = get("/large"); /* unit_stop(): opening when the files go */
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(remembers_hashes)
+TEST(remembers_hashes)
 {
 	struct h2d_req *req;
 
@@ -306,10 +300,9 @@ START_TEST(remembers_hashes)
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
 	ck_assert_uint_eq(counters->files_hashed, 2);
 }
-END_TEST
 
 /* Descriptors run out: 503, and all is well afterwards. */
-START_TEST(no_descriptors)
+TEST_EACH(no_descriptors, 2)
 {
 	struct rlimit limit, few;
 	struct h2d_req *req;
@@ -330,9 +323,8 @@ START_TEST(no_descriptors)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/f"), 200);
 }
-END_TEST
 
-START_TEST(classifies)
+TEST(classifies)
 {
 	int fd = open("/proc", O_PATH | O_CLOEXEC);
 
@@ -343,10 +335,9 @@ START_TEST(classifies)
 		ck_assert_int_eq(beneath_kind(fd), BENEATH_MEMORY);
 	close(fd);
 }
-END_TEST
 
 /* Many slow readers of large files do not get large buffers without end. */
-START_TEST(bounded)
+TEST(bounded)
 {
 	enum { READERS = DISK_LARGE_MAX + 20 };
 	char *data = tree_bytes(LARGE, 6);
@@ -367,7 +358,6 @@ START_TEST(bounded)
 		unit_end(reqs[i]);
 	ck_assert_int_eq(counters->files_open, 0);
 }
-END_TEST
 
 /* --- places ----------------------------------------------------------------------------------- */
 
@@ -406,11 +396,10 @@ static void share_a_place(int way)
 	free(got);
 }
 
-START_TEST(place_is_shared)
+TEST_EACH(place_is_shared, WAYS)
 {
 	share_a_place(_i);
 }
-END_TEST
 
 /* While its place was another's: a response goes on where the name leads to what it has begun with.
  */
@@ -448,23 +437,20 @@ static void taken_back(int event, int way)
 	free(got);
 }
 
-START_TEST(taken_back_meanwhile)
+TEST_EACH(taken_back_meanwhile, IN_A_WRITE)
 {
 	taken_back(_i, READ_NOW);
 }
-END_TEST
 
-START_TEST(taken_back_meanwhile_slow)
+TEST_EACH(taken_back_meanwhile_slow, IN_A_WRITE)
 {
 	taken_back(_i, READ_SLOW);
 }
-END_TEST
 
-START_TEST(taken_back_meanwhile_sendfile)
+TEST_EACH(taken_back_meanwhile_sendfile, IN_A_WRITE)
 {
 	taken_back(_i, SENDFILE);
 }
-END_TEST
 
 static bool stands; /* the clock does */
 
@@ -478,7 +464,7 @@ void __wrap_clock_update(void)
 }
 
 /* Nobody takes its place in front of its first byte, so its file may be replaced then. */
-START_TEST(keeps_its_place_until_it_is_read)
+TEST_EACH(keeps_its_place_until_it_is_read, 2)
 {
 	struct h2d_req *req, *other;
 
@@ -499,7 +485,6 @@ START_TEST(keeps_its_place_until_it_is_read)
 	unit_end(req);
 	unit_end(other);
 }
-END_TEST
 
 static void granted(struct place *p)
 {
@@ -507,7 +492,7 @@ static void granted(struct place *p)
 }
 
 /* It is found out without a place what a file is, and that there is none. */
-START_TEST(looked_at_without_a_place)
+TEST_EACH(looked_at_without_a_place, 2)
 {
 	struct places *places = &unit_files->disk->places;
 	struct place upload = { .upload = true, .granted = granted };
@@ -543,9 +528,8 @@ START_TEST(looked_at_without_a_place)
 	unit_expect_body(req, "some text", 9);
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&disk_states,
 		"NEW>OPEN NEW>OVER "
@@ -561,33 +545,8 @@ START_TEST(states)
 		"FAILED>OVER",
 		NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("disk");
-	int nevents = sizeof(events) / sizeof(events[0]);
-
-	tcase_add_checked_fixture(tc, unit_start, unit_stop);
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, states);
-	tcase_add_loop_test(tc, all_sizes, 0, WAYS);
-	tcase_add_loop_test(tc, changes_meanwhile, 0, nevents);
-	tcase_add_loop_test(tc, changes_meanwhile_slow, 0, nevents);
-	tcase_add_loop_test(tc, changes_meanwhile_sendfile, 0, nevents);
-	tcase_add_loop_test(tc, changes_before_its_first_byte, 0, WAYS);
-	tcase_add_test(tc, goes_away);
-	tcase_add_test(tc, remembers_hashes);
-	tcase_add_loop_test(tc, no_descriptors, 0, 2);
-	tcase_add_test(tc, classifies);
-	tcase_add_test(tc, bounded);
-	tcase_add_loop_test(tc, place_is_shared, 0, WAYS);
-	tcase_add_loop_test(tc, taken_back_meanwhile, 0, IN_A_WRITE);
-	tcase_add_loop_test(tc, taken_back_meanwhile_slow, 0, IN_A_WRITE);
-	tcase_add_loop_test(tc, taken_back_meanwhile_sendfile, 0, IN_A_WRITE);
-	tcase_add_loop_test(tc, keeps_its_place_until_it_is_read, 0, 2);
-	tcase_add_loop_test(tc, looked_at_without_a_place, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE(unit_start, unit_stop)
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN("disk")

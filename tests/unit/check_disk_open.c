@@ -106,7 +106,7 @@ static const struct {
 	{ "/proc", 301 },
 };
 
-START_TEST(on_another_mount)
+TEST_EACH(on_another_mount, 2 * sizeof(asked) / sizeof(asked[0]))
 {
 	struct h2d_req *req;
 
@@ -120,15 +120,7 @@ START_TEST(on_another_mount)
 	while (offload_pending(unit_offload) > 0)
 		ck_assert_int_eq(loop_turn(&unit_loop, 0), 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("disk_open");
-
-	tcase_add_checked_fixture(tc, start, unit_stop);
-	tcase_add_loop_test(tc, on_another_mount, 0, 2 * sizeof(asked) / sizeof(asked[0]));
-	return tc;
-}
+UNIT_FIXTURE(start, unit_stop)
 
 UNIT_MAIN("disk_open")

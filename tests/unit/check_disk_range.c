@@ -45,7 +45,7 @@ static struct h2d_req *get(const char *path)
 }
 
 /* What the socket leaves comes back, as if it had never been asked for; its end is read. */
-START_TEST(ranges)
+TEST(ranges)
 {
 	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
 	struct h2d_req *req;
@@ -109,10 +109,9 @@ START_TEST(ranges)
 	free(data);
 	free(got);
 }
-END_TEST
 
 /* A file that does not give its bytes to the socket is read, which tells why. */
-START_TEST(refused_range)
+TEST_EACH(refused_range, 2)
 {
 	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
 	struct h2d_req *req;
@@ -149,10 +148,9 @@ START_TEST(refused_range)
 	free(data);
 	free(got);
 }
-END_TEST
 
 /* Connections that take none, requests for parts, and places that do not want it. */
-START_TEST(no_ranges)
+TEST_EACH(no_ranges, 3)
 {
 	char *data = tree_bytes(LARGE, 7);
 	struct http_conn conn = { 0 };
@@ -181,7 +179,6 @@ START_TEST(no_ranges)
 	unit_end(req);
 	free(data);
 }
-END_TEST
 
 /* All looks since the last call: one in each step of a piece that begins at from. */
 static void expect_looks(size_t from)
@@ -195,7 +192,7 @@ static void expect_looks(size_t from)
 }
 
 /* One byte of 64 KiB, another one each time, and none while the answer holds. */
-START_TEST(looked_at)
+TEST(looked_at)
 {
 	char *data = tree_bytes(LARGE, 7);
 	off_t before[STEPS];
@@ -223,11 +220,10 @@ START_TEST(looked_at)
 	unit_end(req);
 	free(data);
 }
-END_TEST
 
 /* A piece of which a step is not in memory: the rest of it is read, and a thread reads that step.
  */
-START_TEST(not_in_memory)
+TEST_EACH(not_in_memory, 2)
 {
 	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
 	struct h2d_req *req;
@@ -265,10 +261,9 @@ START_TEST(not_in_memory)
 	free(data);
 	free(got);
 }
-END_TEST
 
 /* A file system that does not say it, as overlayfs or one of a network; and a disk with a fault. */
-START_TEST(no_answer)
+TEST_EACH(no_answer, 3)
 {
 	char *data = tree_bytes(LARGE, 7), *got = malloc(LARGE);
 	struct h2d_req *req;
@@ -292,21 +287,8 @@ START_TEST(no_answer)
 	free(data);
 	free(got);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("disk_range");
-
-	tcase_add_checked_fixture(tc, start, unit_stop);
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, ranges);
-	tcase_add_loop_test(tc, refused_range, 0, 2);
-	tcase_add_loop_test(tc, no_ranges, 0, 3);
-	tcase_add_test(tc, looked_at);
-	tcase_add_loop_test(tc, not_in_memory, 0, 2);
-	tcase_add_loop_test(tc, no_answer, 0, 3);
-	return tc;
-}
+UNIT_FIXTURE(start, unit_stop)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("disk_range")

@@ -52,7 +52,7 @@ static void expect(const char *text)
 	unit_end(req);
 }
 
-START_TEST(swapped)
+TEST_EACH(swapped, 2)
 {
 	if (_i)
 		unit_be_slow();
@@ -71,10 +71,9 @@ START_TEST(swapped)
 	age(DISK_LOOK_MS);
 	expect("one");
 }
-END_TEST
 
 /* Not only a link. */
-START_TEST(replaced_directory)
+TEST(replaced_directory)
 {
 	ck_assert_int_eq(remove(tree_path("now")), 0);
 	ck_assert_int_eq(rename(tree_path("one"), tree_path("now")), 0);
@@ -91,11 +90,10 @@ START_TEST(replaced_directory)
 	age(DISK_LOOK_MS);
 	expect(NULL);
 }
-END_TEST
 
 /* Files of the old one are sent to their end; what is under way in a thread meets no closed
  * descriptor. */
-START_TEST(swapped_meanwhile)
+TEST(swapped_meanwhile)
 {
 	char *data = tree_bytes(LARGE, 3), *got = malloc(LARGE);
 	struct h2d_req *reading, *opening, *leaving;
@@ -126,10 +124,9 @@ START_TEST(swapped_meanwhile)
 	free(data);
 	free(got);
 }
-END_TEST
 
 /* Many look at once, and one of them goes away: the root is the one that was seen last. */
-START_TEST(looked_at_by_many)
+TEST(looked_at_by_many)
 {
 	struct h2d_req *reqs[8];
 
@@ -148,10 +145,9 @@ START_TEST(looked_at_by_many)
 	age(0);
 	expect("two");
 }
-END_TEST
 
 /* Another look began later and came back earlier. */
-START_TEST(overtaken)
+TEST(overtaken)
 {
 	struct h2d_req *late;
 
@@ -166,10 +162,9 @@ START_TEST(overtaken)
 	age(0);
 	expect("one");
 }
-END_TEST
 
 /* What an image says of the directory it was made of. */
-START_TEST(doubted)
+TEST(doubted)
 {
 	const struct disk_root *root = unit_files->disk->trees[0].root;
 
@@ -184,9 +179,8 @@ START_TEST(doubted)
 	disk_doubt(unit_files->disk, 0, 0, 0);
 	ck_assert(unit_files->disk->trees[0].doubted);
 }
-END_TEST
 
-START_TEST(missing_at_first)
+TEST(missing_at_first)
 {
 	struct doc_roots conf = unit_conf;
 
@@ -200,10 +194,9 @@ START_TEST(missing_at_first)
 	age(DISK_LOOK_MS);
 	expect("one");
 }
-END_TEST
 
 /* A look that fails for another reason than the path says nothing about it. */
-START_TEST(keeps_what_it_has)
+TEST(keeps_what_it_has)
 {
 	struct disk_root *root = disk_root_look(path, NULL);
 	char loop[512];
@@ -225,22 +218,7 @@ START_TEST(keeps_what_it_has)
 	ck_assert_ptr_null(disk_root_look(loop, root));
 	ref_put(&root->ref);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("disk_root");
-
-	tcase_add_checked_fixture(tc, start, unit_stop);
-	tcase_add_loop_test(tc, swapped, 0, 2);
-	tcase_add_test(tc, replaced_directory);
-	tcase_add_test(tc, swapped_meanwhile);
-	tcase_add_test(tc, looked_at_by_many);
-	tcase_add_test(tc, overtaken);
-	tcase_add_test(tc, doubted);
-	tcase_add_test(tc, missing_at_first);
-	tcase_add_test(tc, keeps_what_it_has);
-	return tc;
-}
+UNIT_FIXTURE(start, unit_stop)
 
 UNIT_MAIN("disk_root")

@@ -62,7 +62,7 @@ static void teardown(void)
 }
 
 /* Some kernels tell nobody of a connection that was queued on another socket, which was closed. */
-START_TEST(test_look_finds_what_no_event_told_of)
+TEST(test_look_finds_what_no_event_told_of)
 {
 	struct dispatch *d = dispatch_reuseport.start(&host);
 	struct epoll_event event;
@@ -77,15 +77,7 @@ START_TEST(test_look_finds_what_no_event_told_of)
 	close(client);
 	dispatch_reuseport.stop(&d);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("dispatch_reuseport");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, test_look_finds_what_no_event_told_of);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("dispatch_reuseport")

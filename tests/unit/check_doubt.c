@@ -183,7 +183,7 @@ static bool is_stale(const struct unit_keeper *k)
 	return stale != 0;
 }
 
-START_TEST(marked_when_answered)
+TEST(marked_when_answered)
 {
 	struct unit_keeper *k = &keepers[0];
 	char *map;
@@ -209,9 +209,8 @@ START_TEST(marked_when_answered)
 	munmap(map, 3);
 	close(fd);
 }
-END_TEST
 
-START_TEST(stopped)
+TEST(stopped)
 {
 	struct unit_keeper *k = &keepers[0];
 	uint64_t ms;
@@ -231,7 +230,6 @@ START_TEST(stopped)
 	ck_assert(is_stale(k));
 	ck_assert_int_eq(counters->doubts_answered, 1);
 }
-END_TEST
 
 /* More than its queue holds, while it is stopped. */
 static void ask_many(const struct unit_keeper *k)
@@ -255,7 +253,7 @@ static void ask_many(const struct unit_keeper *k)
 		ck_assert_int_eq(loop_turn(&loop, 10000), 0);
 }
 
-START_TEST(many)
+TEST(many)
 {
 	struct unit_keeper *k = &keepers[0];
 	int64_t answered;
@@ -273,10 +271,9 @@ START_TEST(many)
 			counters->doubts_answered + counters->doubts_timed_out, rounds * MANY);
 	} while (counters->doubts_answered - answered <= MANY / 4);
 }
-END_TEST
 
 /* The next keeper finds what the last one left, and answers when its images are used no more. */
-START_TEST(killed)
+TEST(killed)
 {
 	struct unit_keeper *k = &keepers[0];
 	struct doubt d = doubt_of("/a");
@@ -297,10 +294,9 @@ START_TEST(killed)
 	ck_assert_uint_ge(clock_read_us() / 1000 - began, IMAGE_TICK_MAX_MS);
 	ask_until_answered("/a");
 }
-END_TEST
 
 /* After a reload: its images may be used for a while, then nobody waits for it. */
-START_TEST(gone_for_good)
+TEST(gone_for_good)
 {
 	struct unit_keeper *k = &keepers[0];
 	struct doubt d = doubt_of("/a");
@@ -326,7 +322,6 @@ START_TEST(gone_for_good)
 	wait_image(&keepers[1]);
 	ask_until_answered("/a");
 }
-END_TEST
 
 /* As the master does at a reload. */
 static void dismiss(struct unit_keeper *k)
@@ -355,7 +350,7 @@ static uint64_t age_of_tick(const struct unit_keeper *k)
 }
 
 /* One that is dismissed takes its images back: nobody waits for it, who has asked or asks. */
-START_TEST(dismissed)
+TEST(dismissed)
 {
 	struct unit_keeper *k = &keepers[0];
 	struct doubt d = doubt_of("/a");
@@ -378,10 +373,9 @@ START_TEST(dismissed)
 	ck_assert(!doubt_client_ask(&client, &d));
 	let_go(k);
 }
-END_TEST
 
 /* The images of the one before it are used yet. */
-START_TEST(dismissed_too_early)
+TEST(dismissed_too_early)
 {
 	struct unit_keeper *k = &keepers[0];
 	uint64_t killed_ms;
@@ -397,9 +391,8 @@ START_TEST(dismissed_too_early)
 	ck_assert_int_eq(loop_turn(&loop, 10000), 0);
 	ck_assert(client.keepers[0].gone_ms != 0 || clock_now_ms() - killed_ms > IMAGE_TICK_MAX_MS);
 }
-END_TEST
 
-START_TEST(two_generations)
+TEST(two_generations)
 {
 	tree_text("a", "one");
 	for (int i = 0; i < 2; i++) {
@@ -413,19 +406,17 @@ START_TEST(two_generations)
 	ck_assert_int_eq(kill(keepers[0].pid, SIGSTOP), 0);
 	ck_assert_uint_ge(ask("/a"), IMAGE_TICK_MAX_MS);
 }
-END_TEST
 
-START_TEST(nobody)
+TEST(nobody)
 {
 	struct doubt d = doubt_of("/a");
 
 	ck_assert(!doubt_client_ask(&client, &d));
 	ck_assert_int_eq(counters->doubts_asked, 0);
 }
-END_TEST
 
 /* A worker gone mad gets no answer, and others do. */
-START_TEST(malformed)
+TEST(malformed)
 {
 	static const char *const wrong[] = { "", "/", "a", "/a/", "/a/../a/" };
 	struct unit_keeper *k = &keepers[0];
@@ -444,25 +435,8 @@ START_TEST(malformed)
 	ask_until_answered("/a");
 	ck_assert_int_eq(counters->doubts_answered, 1);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("doubt");
-
-	tcase_add_checked_fixture(tc, unit_start, unit_end);
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, marked_when_answered);
-	tcase_add_test(tc, stopped);
-	tcase_add_test(tc, many);
-	tcase_add_test(tc, killed);
-	tcase_add_test(tc, gone_for_good);
-	tcase_add_test(tc, dismissed);
-	tcase_add_test(tc, dismissed_too_early);
-	tcase_add_test(tc, two_generations);
-	tcase_add_test(tc, nobody);
-	tcase_add_test(tc, malformed);
-	return tc;
-}
+UNIT_FIXTURE(unit_start, unit_end)
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("doubt")

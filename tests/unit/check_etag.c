@@ -21,7 +21,7 @@ static struct etag hash_of(const char *data, size_t n, size_t piece)
 	return e;
 }
 
-START_TEST(content)
+TEST(content)
 {
 	/* SHA-256("abc") begins with ba7816bf 8f01cfea 41. */
 	struct etag e = hash_of("abc", 3, 3), one = hash_of("abc", 3, 1);
@@ -32,10 +32,9 @@ START_TEST(content)
 	e = hash_of("", 0, 1);
 	ck_assert_mem_eq(e.text, "\"{47DEQpj8HBSa}\"", ETAG_CONTENT_LEN);
 }
-END_TEST
 
 /* Of a file that is too long for an image: weak for two seconds behind a change. */
-START_TEST(size_and_time)
+TEST(size_and_time)
 {
 	const int64_t changed = INT64_C(1700000000004000001);
 	struct file_id id = {
@@ -58,10 +57,9 @@ START_TEST(size_and_time)
 	ck_assert_uint_eq(e.n, strlen("W/\"ffffffffffffffff-ffffffffffffffff-zstd\""));
 	ck_assert_uint_lt(e.n, sizeof(e.text));
 }
-END_TEST
 
 /* Within a tick of the last change a further one may not be seen. */
-START_TEST(time_stamps_tell)
+TEST(time_stamps_tell)
 {
 	static const struct {
 		int64_t ctime_ns, now_ns;
@@ -81,17 +79,6 @@ START_TEST(time_stamps_tell)
 
 		ck_assert_msg(file_id_tells(&id, cases[i].now_ns) == cases[i].tells, "case %zu", i);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("etag");
-
-	tcase_add_test(tc, content);
-	tcase_add_test(tc, size_and_time);
-	tcase_add_test(tc, time_stamps_tell);
-	return tc;
 }
 
 UNIT_MAIN("etag")

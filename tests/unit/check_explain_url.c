@@ -24,7 +24,7 @@ static bool is(struct slice s, const char *text)
 	return slice_eq(s, slice_str(text));
 }
 
-START_TEST(a_url)
+TEST_ROWS(a_url, good)
 {
 	struct explain_url url;
 	struct arena a;
@@ -41,12 +41,11 @@ START_TEST(a_url)
 	ck_assert(is(url.target, good[_i].target));
 	arena_reset(&a);
 }
-END_TEST
 
 static const char *const bad[] = { "", "example.com/", "ftp://h/", "http://", "http:///x",
 	"http://h:65536/", "http://h:0/", "http://a b/", "http://u@/" };
 
-START_TEST(no_url)
+TEST_ROWS(no_url, bad)
 {
 	struct explain_url url;
 	struct arena a;
@@ -54,16 +53,6 @@ START_TEST(no_url)
 	arena_init(&a, NULL, 0, 10000);
 	ck_assert_msg(explain_url_parse(&url, bad[_i], &a) != NULL, "%s", bad[_i]);
 	arena_reset(&a);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("explain_url");
-
-	tcase_add_loop_test(t, a_url, 0, (int)(sizeof(good) / sizeof(good[0])));
-	tcase_add_loop_test(t, no_url, 0, (int)(sizeof(bad) / sizeof(bad[0])));
-	return t;
 }
 
 UNIT_MAIN_PURE("explain_url")

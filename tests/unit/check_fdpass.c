@@ -64,16 +64,15 @@ static void close_all(const struct fdpass *conns, int n)
 			close(conns[i].fd);
 }
 
-START_TEST(ends_are_like_all_descriptors)
+TEST(ends_are_like_all_descriptors)
 {
 	for (int i = 0; i < 2; i++) {
 		ck_assert(fcntl(inbox[i], F_GETFD) & FD_CLOEXEC);
 		ck_assert(fcntl(inbox[i], F_GETFL) & O_NONBLOCK);
 	}
 }
-END_TEST
 
-START_TEST(one_connection)
+TEST(one_connection)
 {
 	struct fdpass in = { .fd = new_file(), .listener = 7 }, out;
 	struct stat a, b;
@@ -90,9 +89,8 @@ START_TEST(one_connection)
 	ck_assert_int_eq(fdpass_recv(inbox[0], &out, 1), -EAGAIN);
 	close(in.fd);
 }
-END_TEST
 
-START_TEST(peers_of_each_family)
+TEST(peers_of_each_family)
 {
 	static const char *const texts[] = { "192.0.2.1:80", "[::1]:1", "unix:/run/client" };
 
@@ -106,9 +104,8 @@ START_TEST(peers_of_each_family)
 		close(out.fd);
 	}
 }
-END_TEST
 
-START_TEST(a_batch_is_taken_in_parts)
+TEST(a_batch_is_taken_in_parts)
 {
 	struct fdpass out[FDPASS_MAX];
 	int before = open_fds();
@@ -126,9 +123,8 @@ START_TEST(a_batch_is_taken_in_parts)
 	ck_assert_uint_eq(fdpass_waiting(inbox[0]), 0);
 	ck_assert_int_eq(open_fds(), before);
 }
-END_TEST
 
-START_TEST(what_waits_outlives_who_would_have_received)
+TEST(what_waits_outlives_who_would_have_received)
 {
 	int held = dup(inbox[0]);
 	struct fdpass out;
@@ -140,9 +136,8 @@ START_TEST(what_waits_outlives_who_would_have_received)
 	ck_assert_uint_eq(out.listener, 1);
 	close(out.fd);
 }
-END_TEST
 
-START_TEST(the_end_comes_behind_what_waits)
+TEST(the_end_comes_behind_what_waits)
 {
 	struct fdpass out[FDPASS_MAX];
 
@@ -154,9 +149,8 @@ START_TEST(the_end_comes_behind_what_waits)
 		ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 0);
 	inbox[1] = -1;
 }
-END_TEST
 
-START_TEST(full)
+TEST(full)
 {
 	struct fdpass in[FDPASS_MAX], out[FDPASS_MAX];
 	int before = open_fds(), rc, n = 0;
@@ -175,7 +169,6 @@ START_TEST(full)
 	ck_assert_int_eq(n, 0);
 	ck_assert_int_eq(open_fds(), before);
 }
-END_TEST
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
@@ -204,7 +197,7 @@ struct message {
 	struct sockaddr_in6 peer;
 };
 
-START_TEST(torn_messages_cost_no_descriptor)
+TEST(torn_messages_cost_no_descriptor)
 {
 	struct message m = { 1, sizeof(struct sockaddr_in), { .sin6_family = AF_INET } };
 	char more[sizeof(m) + 1] = { 0 };
@@ -231,7 +224,6 @@ START_TEST(torn_messages_cost_no_descriptor)
 	close(out[7].fd);
 	ck_assert_int_eq(open_fds(), before);
 }
-END_TEST
 
 /* Leaves room for n descriptors. */
 static void limit(unsigned n)
@@ -247,7 +239,7 @@ static void limit(unsigned n)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
 }
 
-START_TEST(room_is_what_there_is)
+TEST(room_is_what_there_is)
 {
 	limit(3);
 	ck_assert_uint_eq(fdpass_room(inbox[0], FDPASS_MAX, 0), 3);
@@ -257,9 +249,8 @@ START_TEST(room_is_what_there_is)
 	limit(0);
 	ck_assert_uint_eq(fdpass_room(inbox[0], 1, 0), 0);
 }
-END_TEST
 
-START_TEST(who_asks_for_no_more_than_there_is_room_loses_none)
+TEST(who_asks_for_no_more_than_there_is_room_loses_none)
 {
 	struct fdpass out[FDPASS_MAX];
 	unsigned room;
@@ -275,10 +266,9 @@ START_TEST(who_asks_for_no_more_than_there_is_room_loses_none)
 		close_all(out, (int)room);
 	}
 }
-END_TEST
 
 /* As threads that open files do. */
-START_TEST(descriptors_are_taken_meanwhile)
+TEST(descriptors_are_taken_meanwhile)
 {
 	struct fdpass out[FDPASS_MAX];
 	int files[FDPASS_SPARE], n;
@@ -296,9 +286,8 @@ START_TEST(descriptors_are_taken_meanwhile)
 	for (int i = 0; i < FDPASS_SPARE; i++)
 		close(files[i]);
 }
-END_TEST
 
-START_TEST(a_lost_descriptor_is_said)
+TEST(a_lost_descriptor_is_said)
 {
 	struct fdpass out[FDPASS_MAX];
 
@@ -309,26 +298,7 @@ START_TEST(a_lost_descriptor_is_said)
 	ck_assert_int_eq(out[1].fd, -1);
 	ck_assert_int_eq(out[2].fd, -1);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("fdpass");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, ends_are_like_all_descriptors);
-	tcase_add_test(t, one_connection);
-	tcase_add_test(t, peers_of_each_family);
-	tcase_add_test(t, a_batch_is_taken_in_parts);
-	tcase_add_test(t, what_waits_outlives_who_would_have_received);
-	tcase_add_test(t, the_end_comes_behind_what_waits);
-	tcase_add_test(t, full);
-	tcase_add_test(t, torn_messages_cost_no_descriptor);
-	tcase_add_test(t, room_is_what_there_is);
-	tcase_add_test(t, who_asks_for_no_more_than_there_is_room_loses_none);
-	tcase_add_test(t, descriptors_are_taken_meanwhile);
-	tcase_add_test(t, a_lost_descriptor_is_said);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("fdpass")

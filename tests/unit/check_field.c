@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-START_TEST(test_find)
+TEST(test_find)
 {
 	const struct field fields[] = {
 		{ SLICE_LIT("host"), SLICE_LIT("a") },
@@ -22,10 +22,9 @@ START_TEST(test_find)
 	ck_assert_ptr_null(field_find(fields, 0, SLICE("host")));
 	ck_assert_ptr_null(field_find(NULL, 0, SLICE("host")));
 }
-END_TEST
 
 /* Every byte alone and inside a word, against the grammar written out another way. */
-START_TEST(test_name_bytes)
+TEST_EACH(test_name_bytes, 256)
 {
 	char c = (char)_i;
 	char word[3] = { 'a', c, 'z' };
@@ -35,9 +34,8 @@ START_TEST(test_name_bytes)
 	ck_assert_int_eq(field_name_valid(slice_of(word, 3)), legal);
 	ck_assert(!field_name_valid(SLICE("")));
 }
-END_TEST
 
-START_TEST(test_value_bytes)
+TEST_EACH(test_value_bytes, 256)
 {
 	unsigned char c = (unsigned char)_i;
 	char word[3] = { 'a', (char)c, 'z' };
@@ -48,10 +46,9 @@ START_TEST(test_value_bytes)
 	ck_assert_int_eq(field_value_valid(slice_of(word, 2)), visible);
 	ck_assert_int_eq(field_value_valid(slice_of(word + 1, 2)), visible);
 }
-END_TEST
 
 /* Each place of values of each length: bytes are looked at in sixteens. */
-START_TEST(test_value_places)
+TEST_EACH(test_value_places, 256)
 {
 	unsigned char c = (unsigned char)_i;
 	bool legal = (c >= 0x20 || c == '\t') && c != 0x7f;
@@ -64,14 +61,12 @@ START_TEST(test_value_places)
 			ck_assert_int_eq(field_value_valid(slice_of(value, n)), legal);
 		}
 }
-END_TEST
 
-START_TEST(test_value_empty)
+TEST(test_value_empty)
 {
 	ck_assert(field_value_valid(SLICE("")));
 	ck_assert(field_value_valid(slice_of(NULL, 0)));
 }
-END_TEST
 
 /* elements: what is to come out, each between "<" and ">" */
 static const struct {
@@ -95,7 +90,7 @@ static const struct {
 	{ "a, \"", "<a><\">" },
 };
 
-START_TEST(test_list)
+TEST_ROWS(test_list, lists)
 {
 	struct slice rest = slice_str(lists[_i].list), element;
 	char got[64] = "";
@@ -107,9 +102,8 @@ START_TEST(test_list)
 	ck_assert_uint_eq(rest.n, 0);
 	ck_assert(!field_list_next(&rest, &element));
 }
-END_TEST
 
-START_TEST(test_trim)
+TEST(test_trim)
 {
 	ck_assert(slice_eq(field_trim(SLICE(" \t a \tb\t ")), SLICE("a \tb")));
 	ck_assert(slice_eq(field_trim(SLICE("a")), SLICE("a")));
@@ -117,21 +111,6 @@ START_TEST(test_trim)
 	ck_assert_uint_eq(field_trim(SLICE("")).n, 0);
 	/* No other white space counts. */
 	ck_assert_uint_eq(field_trim(SLICE("\r\n")).n, 2);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("field");
-
-	tcase_add_test(tc, test_find);
-	tcase_add_loop_test(tc, test_name_bytes, 0, 256);
-	tcase_add_loop_test(tc, test_value_bytes, 0, 256);
-	tcase_add_loop_test(tc, test_value_places, 0, 256);
-	tcase_add_test(tc, test_value_empty);
-	tcase_add_loop_test(tc, test_list, 0, sizeof(lists) / sizeof(lists[0]));
-	tcase_add_test(tc, test_trim);
-	return tc;
 }
 
 UNIT_MAIN_PURE("field")

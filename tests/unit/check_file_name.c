@@ -133,7 +133,7 @@ static const struct {
 	BAD("a\xe2\x81\xa9", "DIRECTION"),
 };
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	const struct slice in = cases[_i].name;
 	char *name = malloc(in.n);
@@ -148,10 +148,9 @@ START_TEST(test_case)
 		ck_assert_str_eq(err->name, cases[_i].err);
 	free(name);
 }
-END_TEST
 
 /* Each byte alone. */
-START_TEST(test_bytes)
+TEST(test_bytes)
 {
 	for (unsigned c = 0; c < 256; c++) {
 		char byte = (char)c;
@@ -160,9 +159,8 @@ START_TEST(test_bytes)
 		ck_assert_msg((file_name_check(slice_of(&byte, 1)) == NULL) == good, "%#x", c);
 	}
 }
-END_TEST
 
-START_TEST(test_last)
+TEST(test_last)
 {
 	static const char *const ways[][2] = { { "a", "a" }, { "folder/one.txt", "one.txt" },
 		{ "a/b/c", "c" }, { "C:\\dir\\x", "x" }, { "a\\b/c", "c" }, { "a/b\\c", "c" },
@@ -173,17 +171,6 @@ START_TEST(test_last)
 		ck_assert_msg(
 			slice_eq(file_name_last(slice_str(ways[i][0])), slice_str(ways[i][1])),
 			"%s", ways[i][0]);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("file_name");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_bytes);
-	tcase_add_test(tc, test_last);
-	return tc;
 }
 
 UNIT_MAIN_PURE("file_name")

@@ -11,15 +11,14 @@ enum door_flag { FLAGS_BIT(DOOR_OPEN), FLAGS_BIT(DOOR_RED), FLAGS_BIT(DOOR_OURS)
 
 static const char *const names[] = { "open", "red", "ours", NULL };
 
-START_TEST(bits)
+TEST(bits)
 {
 	ck_assert_int_eq(DOOR_OPEN, 1);
 	ck_assert_int_eq(DOOR_RED, 2);
 	ck_assert_int_eq(DOOR_OURS, 4);
 }
-END_TEST
 
-START_TEST(text)
+TEST(text)
 {
 	char buf[FLAGS_TEXT];
 
@@ -28,9 +27,8 @@ START_TEST(text)
 	ck_assert_str_eq(flags_text(names, DOOR_OPEN | DOOR_OURS, buf), "open, ours");
 	ck_assert_str_eq(flags_text(names, -1u, buf), "open, red, ours");
 }
-END_TEST
 
-START_TEST(too_long)
+TEST(too_long)
 {
 	char name[200], buf[FLAGS_TEXT];
 	const char *const two[] = { name, name, name, NULL };
@@ -38,17 +36,6 @@ START_TEST(too_long)
 	memset(name, 'a', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	ck_assert_uint_eq(strlen(flags_text(two, 7, buf)), FLAGS_TEXT - 1);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("flags");
-
-	tcase_add_test(c, bits);
-	tcase_add_test(c, text);
-	tcase_add_test(c, too_long);
-	return c;
 }
 
 UNIT_MAIN_PURE("flags")

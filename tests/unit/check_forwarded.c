@@ -124,7 +124,7 @@ static const struct {
 	{ ",", "" },
 };
 
-START_TEST(a_value)
+TEST_ROWS(a_value, values)
 {
 	char said[SAID];
 
@@ -132,9 +132,8 @@ START_TEST(a_value)
 	ck_assert_msg(strcmp(said, values[_i].said) == 0, "%s: %s, not %s", values[_i].text, said,
 		values[_i].said);
 }
-END_TEST
 
-START_TEST(an_x_value)
+TEST_ROWS(an_x_value, x_values)
 {
 	char said[SAID];
 
@@ -142,10 +141,9 @@ START_TEST(an_x_value)
 	ck_assert_msg(strcmp(said, x_values[_i].said) == 0, "%s: %s, not %s", x_values[_i].text,
 		said, x_values[_i].said);
 }
-END_TEST
 
 /* Whatever a client puts in front of it, the element that a proxy adds is read first, and whole. */
-START_TEST(nothing_in_front_counts)
+TEST(nothing_in_front_counts)
 {
 	static const char bytes[] = "\"\\,;= a";
 	enum { N = sizeof(bytes) - 1, LONG = 5 };
@@ -170,9 +168,8 @@ START_TEST(nothing_in_front_counts)
 		ck_assert_uint_eq(value.n, LONG);
 	}
 }
-END_TEST
 
-START_TEST(https)
+TEST(https)
 {
 	ck_assert(forwarded_is_https(SLICE("https")));
 	ck_assert(forwarded_is_https(SLICE("HTTPS")));
@@ -181,18 +178,6 @@ START_TEST(https)
 	ck_assert(!forwarded_is_https(SLICE("httpsx")));
 	ck_assert(!forwarded_is_https(SLICE("\"https\"")));
 	ck_assert(!forwarded_is_https(SLICE("")));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("forwarded");
-
-	tcase_add_loop_test(c, a_value, 0, sizeof(values) / sizeof(values[0]));
-	tcase_add_loop_test(c, an_x_value, 0, sizeof(x_values) / sizeof(x_values[0]));
-	tcase_add_test(c, nothing_in_front_counts);
-	tcase_add_test(c, https);
-	return c;
 }
 
 UNIT_MAIN_PURE("forwarded")

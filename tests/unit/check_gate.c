@@ -96,18 +96,17 @@ static void with_credentials(const char *value)
 	req_field_add(&req, SLICE("authorization"), slice_str(value));
 }
 
-START_TEST(nothing_is_asked)
+TEST(nothing_is_asked)
 {
 	req_start(&req);
 	ck_assert_int_eq(starts, 1);
 	ck_assert_int_eq(req.reply.status, 200);
 }
-END_TEST
 
 static const char *const bad_hosts[] = { ":80", "a@b", "u:p@b", "a b", "a/b", "a:80x", "[::1",
 	"[::1]x", "%zz", "a\\b", "\xc3\xa4", ".", "[]", "a?b", "a#b" };
 
-START_TEST(malformed_authority)
+TEST_ROWS(malformed_authority, bad_hosts)
 {
 	conn.admin = _i % 2;
 	req.authority = slice_str(bad_hosts[_i]);
@@ -115,18 +114,16 @@ START_TEST(malformed_authority)
 	ck_assert_int_eq(req.reply.status, 400);
 	ck_assert_int_eq(starts, 0);
 }
-END_TEST
 
-START_TEST(no_authority)
+TEST(no_authority)
 {
 	req.authority = (struct slice){ 0 };
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 }
-END_TEST
 
 /* Everything at once: none of it is for admin listeners. */
-START_TEST(admin_has_no_rules)
+TEST(admin_has_no_rules)
 {
 	static const struct h2d_handler on_admin = {
 		.name = "x", .scope = H2D_ON_ADMIN, .start = fallback_start
@@ -143,11 +140,10 @@ START_TEST(admin_has_no_rules)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 }
-END_TEST
 
 /* --- redirect-to-https ------------------------------------------------------------------------ */
 
-START_TEST(to_https)
+TEST_EACH(to_https, 2)
 {
 	conn.redirect_at = &at;
 	locations[0].access = &nobody;
@@ -160,9 +156,8 @@ START_TEST(to_https)
 					    : "https://example.com:8443/p/%41//b?q=1");
 	ck_assert_int_eq(starts, 0);
 }
-END_TEST
 
-START_TEST(to_https_without_a_host)
+TEST(to_https_without_a_host)
 {
 	conn.redirect_at = &at;
 	req.authority = (struct slice){ 0 };
@@ -170,16 +165,14 @@ START_TEST(to_https_without_a_host)
 	ck_assert_int_eq(req.reply.status, 400);
 	ck_assert_uint_eq(reply_count("location"), 0);
 }
-END_TEST
 
-START_TEST(to_https_without_a_listener)
+TEST(to_https_without_a_listener)
 {
 	conn.redirect_at = &at;
 	env.conf.https_port = 0;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 404);
 }
-END_TEST
 
 static const struct {
 	const char *target;
@@ -194,7 +187,7 @@ static const struct {
 	{ "/.well-known/acme-challengex/", false, 308 },
 };
 
-START_TEST(acme_challenge)
+TEST_ROWS(acme_challenge, acme)
 {
 	conn.redirect_at = &at;
 	site_v[0].all.access = acme[_i].denied ? &nobody : NULL;
@@ -202,7 +195,6 @@ START_TEST(acme_challenge)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, acme[_i].status);
 }
-END_TEST
 
 /* A redirect of the whole site leaves the challenge where it is, if there is a root to find it in.
  */
@@ -217,7 +209,7 @@ static const struct {
 	{ "/.well-known/", true, false, 301 },
 };
 
-START_TEST(acme_of_a_redirected_site)
+TEST_ROWS(acme_of_a_redirected_site, acme_elsewhere)
 {
 	conn.redirect_at = acme_elsewhere[_i].plain ? NULL : &at;
 	site_v[0].has_root = acme_elsewhere[_i].has_root;
@@ -229,7 +221,6 @@ START_TEST(acme_of_a_redirected_site)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, acme_elsewhere[_i].status);
 }
-END_TEST
 
 /* --- 421 -------------------------------------------------------------------------------------- */
 
@@ -248,7 +239,7 @@ static const struct {
 	{ "", true, false, true, false, 200 },
 };
 
-START_TEST(misdirected)
+TEST_ROWS(misdirected, misdirections)
 {
 	host_asked = NULL;
 	covered = misdirections[_i].covered;
@@ -262,7 +253,6 @@ START_TEST(misdirected)
 	if (_i == 0)
 		ck_assert_str_eq(host_asked, "other.example");
 }
-END_TEST
 
 /* Who has asked, and what the client has shown; site 0 is the default, 1 the other. */
 static const struct {
@@ -285,7 +275,7 @@ static const struct {
 	{ "other.example", 0, 1, NULL, NULL, true, true, 200 },
 };
 
-START_TEST(verified)
+TEST_ROWS(verified, verifications)
 {
 	static const struct tls_client_ca authorities[3];
 	int of_conn = verifications[_i].of_conn, of_site = verifications[_i].of_site;
@@ -302,11 +292,10 @@ START_TEST(verified)
 	ck_assert_int_eq(req.reply.status, verifications[_i].status);
 	ck_assert_int_eq(starts, verifications[_i].status == 200);
 }
-END_TEST
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-START_TEST(redirects)
+TEST_EACH(redirects, 4)
 {
 	static const int statuses[] = { 301, 302, 307, 308 };
 
@@ -322,10 +311,9 @@ START_TEST(redirects)
 	ck_assert_field("location", "https://example.org/new/upload?x");
 	ck_assert_int_eq(starts, 0);
 }
-END_TEST
 
 /* Files and compiled routes alike, wrong methods too. */
-START_TEST(denied)
+TEST_EACH(denied, 9)
 {
 	static const struct {
 		const char *method, *target, *peer;
@@ -351,10 +339,9 @@ START_TEST(denied)
 	ck_assert_int_eq(req.reply.status, cases[_i].status);
 	ck_assert_int_eq(starts, cases[_i].status == 200);
 }
-END_TEST
 
 /* What holds for a file holds for those that are it in a coding. */
-START_TEST(denied_beside)
+TEST_EACH(denied_beside, 10)
 {
 	static const struct {
 		const char *target;
@@ -377,10 +364,9 @@ START_TEST(denied_beside)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, cases[_i].status);
 }
-END_TEST
 
 /* What a path that leaves its extension out may be answered with has a say. */
-START_TEST(denied_by_extension)
+TEST_EACH(denied_by_extension, 5)
 {
 	static const struct slice extensions[] = { SLICE_LIT(".htm"), SLICE_LIT(".html") };
 	static const struct {
@@ -402,7 +388,6 @@ START_TEST(denied_by_extension)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, cases[_i].status);
 }
-END_TEST
 
 static int file_decided;
 static enum gate_result file_result;
@@ -430,7 +415,7 @@ static const struct {
 };
 
 /* A handler's own name for a file: "/later" leads to it. */
-START_TEST(of_a_file)
+TEST_EACH(of_a_file, 6)
 {
 	file_decided = 0;
 	locations[0].auth = &auth;
@@ -448,10 +433,9 @@ START_TEST(of_a_file)
 		ck_assert_int_eq(file_result, files[_i].later);
 	ck_assert_int_eq(req.reply.ready ? req.reply.status : 0, files[_i].status);
 }
-END_TEST
 
 /* Both must pass, and nobody is asked for a password who may not come in anyway. */
-START_TEST(denied_before_asked)
+TEST(denied_before_asked)
 {
 	locations[0].access = &nobody;
 	locations[0].auth = &auth;
@@ -460,11 +444,10 @@ START_TEST(denied_before_asked)
 	ck_assert_int_eq(req.reply.status, 403);
 	ck_assert_uint_eq(reply_count("www-authenticate"), 0);
 }
-END_TEST
 
 /* --- passwords -------------------------------------------------------------------------------- */
 
-START_TEST(no_credentials)
+TEST_EACH(no_credentials, 6)
 {
 	static const char *const values[] = { NULL, "", "Basic", "Bearer abc", "Basic !!!!",
 		"Basic YWJj" };
@@ -478,9 +461,8 @@ START_TEST(no_credentials)
 	ck_assert_uint_eq(offload_pending(offload), 0);
 	ck_assert_int_eq(starts, 0);
 }
-END_TEST
 
-START_TEST(two_credentials)
+TEST(two_credentials)
 {
 	locations[0].auth = &auth;
 	with_credentials(RIGHT);
@@ -488,23 +470,21 @@ START_TEST(two_credentials)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 401);
 }
-END_TEST
 
-START_TEST(a_realm_of_odd_bytes)
+TEST(a_realm_of_odd_bytes)
 {
 	auth.realm = SLICE("a\r\nb\x7f\\");
 	locations[0].auth = &auth;
 	req_start(&req);
 	ck_assert_field("www-authenticate", "Basic realm=\"a  b \\\\\", charset=\"UTF-8\"");
 }
-END_TEST
 
 static const struct {
 	const char *credentials;
 	int status;
 } passwords[] = { { RIGHT, 200 }, { WRONG, 401 }, { UNKNOWN, 401 } };
 
-START_TEST(a_password)
+TEST_ROWS(a_password, passwords)
 {
 	locations[0].auth = &auth;
 	with_credentials(passwords[_i].credentials);
@@ -527,9 +507,8 @@ START_TEST(a_password)
 	ck_assert_int_eq(req.reply.status, passwords[_i].status);
 	ck_assert(slice_eq(req.user, slice_str(passwords[_i].status == 200 ? "anna" : "")));
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there)
+TEST(a_file_that_is_not_there)
 {
 	unlink(file);
 	locations[0].auth = &auth;
@@ -539,7 +518,6 @@ START_TEST(a_file_that_is_not_there)
 	ck_assert_int_eq(req.reply.status, 503);
 	ck_assert_int_eq(starts, 0);
 }
-END_TEST
 
 static void upload_with(const char *credentials)
 {
@@ -554,7 +532,7 @@ static void upload_with(const char *credentials)
 	ck_assert_uint_eq(consumed, 0);
 }
 
-START_TEST(a_body_in_order)
+TEST_EACH(a_body_in_order, 2)
 {
 	upload_with(RIGHT);
 	if (_i == 0)
@@ -573,9 +551,8 @@ START_TEST(a_body_in_order)
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 201);
 }
-END_TEST
 
-START_TEST(a_body_nobody_takes)
+TEST_EACH(a_body_nobody_takes, 2)
 {
 	upload_with(WRONG);
 	if (_i == 0)
@@ -589,10 +566,9 @@ START_TEST(a_body_nobody_takes)
 	ck_assert_uint_eq(consumed, 13);
 	ck_assert_int_eq(replies, 1);
 }
-END_TEST
 
 /* The handler answers in the middle of what was held. */
-START_TEST(a_body_cut_short)
+TEST(a_body_cut_short)
 {
 	/* The first pieces that it is held in are of 256 bytes. */
 	static const char rest[256];
@@ -609,10 +585,9 @@ START_TEST(a_body_cut_short)
 	ck_assert_uint_eq(consumed, 516);
 	ck_assert_int_eq(replies, 1);
 }
-END_TEST
 
 /* Timed out, say. */
-START_TEST(answered_while_it_waits)
+TEST(answered_while_it_waits)
 {
 	upload_with(RIGHT);
 	reply_error(&req, 408);
@@ -624,7 +599,6 @@ START_TEST(answered_while_it_waits)
 	ck_assert_int_eq(starts, 0);
 	ck_assert_uint_eq(consumed, 13);
 }
-END_TEST
 
 static struct h2d_req *page_for;
 
@@ -636,7 +610,7 @@ static void page_later(struct h2d_req *r, int status, struct slice page)
 
 /* Its error page comes from the disk and takes longer than the verdict, which decides nothing any
  * more. */
-START_TEST(refused_while_it_waits)
+TEST_EACH(refused_while_it_waits, 2)
 {
 	static const struct site_error_page pages[] = { { .status = 400,
 		.file = SLICE_LIT("/400.html") } };
@@ -655,9 +629,8 @@ START_TEST(refused_while_it_waits)
 	reply_own_page(&req, 400);
 	ck_assert_int_eq(req.reply.status, 400);
 }
-END_TEST
 
-START_TEST(gone_while_it_waits)
+TEST_EACH(gone_while_it_waits, 2)
 {
 	upload_with(_i == 0 ? RIGHT : WRONG);
 	req_fini(&req);
@@ -669,43 +642,7 @@ START_TEST(gone_while_it_waits)
 	ck_assert_int_eq(starts, 0);
 	req.state = REQ_GONE;
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("gate");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, nothing_is_asked);
-	tcase_add_loop_test(c, malformed_authority, 0, sizeof(bad_hosts) / sizeof(bad_hosts[0]));
-	tcase_add_test(c, no_authority);
-	tcase_add_test(c, admin_has_no_rules);
-	tcase_add_loop_test(c, to_https, 0, 2);
-	tcase_add_test(c, to_https_without_a_host);
-	tcase_add_test(c, to_https_without_a_listener);
-	tcase_add_loop_test(c, acme_challenge, 0, sizeof(acme) / sizeof(acme[0]));
-	tcase_add_loop_test(c, acme_of_a_redirected_site, 0,
-		sizeof(acme_elsewhere) / sizeof(acme_elsewhere[0]));
-	tcase_add_loop_test(c, misdirected, 0, sizeof(misdirections) / sizeof(misdirections[0]));
-	tcase_add_loop_test(c, verified, 0, sizeof(verifications) / sizeof(verifications[0]));
-	tcase_add_loop_test(c, redirects, 0, 4);
-	tcase_add_loop_test(c, denied, 0, 9);
-	tcase_add_loop_test(c, denied_beside, 0, 10);
-	tcase_add_loop_test(c, denied_by_extension, 0, 5);
-	tcase_add_loop_test(c, of_a_file, 0, 6);
-	tcase_add_test(c, denied_before_asked);
-	tcase_add_loop_test(c, no_credentials, 0, 6);
-	tcase_add_test(c, two_credentials);
-	tcase_add_test(c, a_realm_of_odd_bytes);
-	tcase_add_loop_test(c, a_password, 0, sizeof(passwords) / sizeof(passwords[0]));
-	tcase_add_test(c, a_file_that_is_not_there);
-	tcase_add_loop_test(c, a_body_in_order, 0, 2);
-	tcase_add_loop_test(c, a_body_nobody_takes, 0, 2);
-	tcase_add_test(c, a_body_cut_short);
-	tcase_add_test(c, answered_while_it_waits);
-	tcase_add_loop_test(c, refused_while_it_waits, 0, 2);
-	tcase_add_loop_test(c, gone_while_it_waits, 0, 2);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("gate")

@@ -66,7 +66,7 @@ static struct gen *make(void)
 	return gen_new(&ov, kinds, 1, on_fault, NULL);
 }
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
 	struct gen *g = make();
 	unsigned all = ncalls, failed = 0;
@@ -83,15 +83,6 @@ START_TEST(without_memory)
 		gen_free(&g);
 	}
 	ck_assert_uint_gt(failed, 10);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("gen");
-
-	tcase_add_test(c, without_memory);
-	return c;
 }
 
 UNIT_MAIN("gen")

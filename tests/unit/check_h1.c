@@ -128,7 +128,7 @@ static void forget(void)
 static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
 static const size_t limits[] = { 1 << 18, 1, 100 };
 
-START_TEST(keep_alive_and_pipelining)
+TEST_EACH(keep_alive_and_pipelining, 3)
 {
 	static const char text[] =
 		"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -152,9 +152,8 @@ START_TEST(keep_alive_and_pipelining)
 	ck_assert_int_eq(gone, 5);
 	ck_assert_str_eq(log_line, "GET /hello HTTP/1.1 200 complete");
 }
-END_TEST
 
-START_TEST(http_1_0)
+TEST(http_1_0)
 {
 	say("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 	ck_assert_str_eq(got, HEAD_OK "content-length: 5\r\nconnection: keep-alive\r\n\r\nhello");
@@ -165,10 +164,9 @@ START_TEST(http_1_0)
 	ck_assert(proto_over(server));
 	ck_assert_str_eq(log_line, "GET /hello HTTP/1.0 200 complete");
 }
-END_TEST
 
 /* One request pipelined behind one that waits is not taken; the connection keeps it. */
-START_TEST(pipelining_is_bounded)
+TEST(pipelining_is_bounded)
 {
 	static const char text[] = "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
 				   "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -188,10 +186,9 @@ START_TEST(pipelining_is_bounded)
 	ck_assert_ptr_nonnull(strstr(strstr(got, "late"), "hello"));
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
-END_TEST
 
 /* They concern a request, not the connection. */
-START_TEST(statuses)
+TEST(statuses)
 {
 	static const struct {
 		const char *request, *status;
@@ -226,9 +223,8 @@ START_TEST(statuses)
 		ck_assert(!proto_over(server));
 	}
 }
-END_TEST
 
-START_TEST(targets)
+TEST(targets)
 {
 	static const struct {
 		const char *request, *echo, *connection;
@@ -249,10 +245,9 @@ START_TEST(targets)
 		ck_assert_str_eq(connection, cases[i].connection);
 	}
 }
-END_TEST
 
 /* Answered once, through the core, and then the connection ends. */
-START_TEST(refusals)
+TEST_EACH(refusals, 9)
 {
 	static const struct {
 		const char *request, *status, *log;
@@ -288,9 +283,8 @@ START_TEST(refusals)
 	ck_assert_int_eq(logged, 1);
 	ck_assert_int_eq(gone, strstr(text, "chunked") != NULL);
 }
-END_TEST
 
-START_TEST(too_large)
+TEST_EACH(too_large, 3)
 {
 	char big[6000];
 
@@ -311,11 +305,10 @@ START_TEST(too_large)
 	ck_assert(strncmp(got, _i == 0 ? "HTTP/1.1 414 " : "HTTP/1.1 431 ", 13) == 0);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 #define CHUNK "11\r\n0123456789abcdefg\r\n"
 
-START_TEST(content_of_unknown_length)
+TEST_EACH(content_of_unknown_length, 3)
 {
 	static const char ask[] = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
 	const char *content;
@@ -333,9 +326,8 @@ START_TEST(content_of_unknown_length)
 	ck_assert(!proto_over(server));
 	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 complete");
 }
-END_TEST
 
-START_TEST(content_until_the_end)
+TEST(content_until_the_end)
 {
 	say("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 	h2d_resume(held);
@@ -346,9 +338,8 @@ START_TEST(content_until_the_end)
 	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, "0123456789abcdefg0123456789abcdefg");
 	ck_assert(proto_over(server));
 }
-END_TEST
 
-START_TEST(head_of_unknown_length)
+TEST(head_of_unknown_length)
 {
 	say("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_ptr_null(strstr(got, "transfer-encoding"));
@@ -356,9 +347,8 @@ START_TEST(head_of_unknown_length)
 	ck_assert(!proto_over(server));
 	ck_assert_int_eq(fills, 0);
 }
-END_TEST
 
-START_TEST(source_fails)
+TEST(source_fails)
 {
 	fail_at = 3;
 	say("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -369,11 +359,10 @@ START_TEST(source_fails)
 	server->ops->close(&server);
 	ck_assert_str_eq(log_line, "GET /stream HTTP/1.1 200 cut");
 }
-END_TEST
 
 /* --- request bodies --------------------------------------------------------------------------- */
 
-START_TEST(window)
+TEST(window)
 {
 	static char body[700000];
 	size_t left;
@@ -396,10 +385,9 @@ START_TEST(window)
 	ck_assert_str_eq(got + ngot - 6, "700000");
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
-END_TEST
 
 /* Until somebody takes it, next to nothing of it is taken in. */
-START_TEST(body_that_waits)
+TEST(body_that_waits)
 {
 	static char body[700000];
 	size_t left;
@@ -420,7 +408,6 @@ START_TEST(body_that_waits)
 	h2d_consume(uploading, H1_WINDOW - H1_WAITING);
 	ck_assert_uint_eq(give(body, 1000, 1000, 1 << 18), 1000);
 }
-END_TEST
 
 static void withdrawn(struct ahead_part *part)
 {
@@ -429,7 +416,7 @@ static void withdrawn(struct ahead_part *part)
 
 /* Where the worker's sum is used up, a window is that of HTTP/2; and who stands still gives his
  * wide one back, but for what is in memory. */
-START_TEST(window_and_sum)
+TEST(window_and_sum)
 {
 	static char body[700000];
 	struct ahead_part other, third;
@@ -457,10 +444,9 @@ START_TEST(window_and_sum)
 	server->ops->close(&server);
 	ck_assert_uint_eq(ahead.line.budget.held, 0);
 }
-END_TEST
 
 /* Behind a trusted proxy the window is asked of the client's account, not of the connection's. */
-START_TEST(window_of_a_client)
+TEST(window_of_a_client)
 {
 	static char body[200000];
 	struct addr proxy, client;
@@ -489,9 +475,8 @@ START_TEST(window_of_a_client)
 	account_close(&http_conn.account);
 	accounts_free(&all);
 }
-END_TEST
 
-START_TEST(continues)
+TEST_EACH(continues, 5)
 {
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -535,10 +520,9 @@ START_TEST(continues)
 	}
 	ck_assert_int_eq(count("100 Continue"), 0);
 }
-END_TEST
 
 /* Whether the body is wanted is known when the password was checked. */
-START_TEST(continues_after_a_password)
+TEST_EACH(continues_after_a_password, 2)
 {
 	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	char file[] = "/tmp/check_h1.XXXXXX", line[CRYPT_OUTPUT_SIZE + 10];
@@ -585,10 +569,9 @@ START_TEST(continues_after_a_password)
 	loop_fini(&loop);
 	unlink(file);
 }
-END_TEST
 
 /* Behind its end a peer that waits long is asked, once a request, whether it is there. */
-START_TEST(asks_behind_the_end)
+TEST_EACH(asks_behind_the_end, 2)
 {
 	static const char *const heads[] = { "GET /later HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET /later HTTP/1.0\r\n\r\n" };
@@ -613,9 +596,8 @@ START_TEST(asks_behind_the_end)
 	ck_assert_int_eq(count("HTTP/1.1 200 "), 1);
 	ck_assert_ptr_nonnull(strstr(got, "\r\n\r\nlate"));
 }
-END_TEST
 
-START_TEST(unwanted_body)
+TEST(unwanted_body)
 {
 	static char body[100000];
 
@@ -633,11 +615,10 @@ START_TEST(unwanted_body)
 	ck_assert_int_eq(count("connection: close"), 1);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* A chunked one is read before the answer, up to a bound: behind that comes the connection's end.
  */
-START_TEST(unwanted_endless_body)
+TEST_EACH(unwanted_endless_body, 2)
 {
 	static char body[16 + 65536 + 2] = "10000\r\n";
 	int i;
@@ -660,10 +641,9 @@ START_TEST(unwanted_endless_body)
 	ck_assert_int_eq(count("connection: close\r\n\r\nlate"), 1);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* Its handler is told once, and what it would have said is not missed. */
-START_TEST(body_goes_wrong)
+TEST_EACH(body_goes_wrong, 2)
 {
 	say("POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
 	ck_assert_int_eq(gone, 0);
@@ -678,10 +658,9 @@ START_TEST(body_goes_wrong)
 	server->ops->close(&server);
 	ck_assert_int_eq(gone, 1);
 }
-END_TEST
 
 /* It is looked at before its request is answered, and what follows is no request. */
-START_TEST(unwanted_body_goes_wrong)
+TEST_EACH(unwanted_body_goes_wrong, 6)
 {
 	static const char *const bad[] = { "x\r\n", "0\r\nx y\r\n\r\n", "0_2e\r\n", "\r\n",
 		"5\r\r;x", "5;\r\nhello\r\n0\r\n\r\n" };
@@ -698,10 +677,9 @@ START_TEST(unwanted_body_goes_wrong)
 	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
 	ck_assert_int_eq(count("HTTP/1.1 "), 1);
 }
-END_TEST
 
 /* The answer comes behind its end, and the connection goes on; who sends no end is told so. */
-START_TEST(unwanted_chunked_body)
+TEST(unwanted_chunked_body)
 {
 	static const char head[] =
 		"GET /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
@@ -718,9 +696,8 @@ START_TEST(unwanted_chunked_body)
 	ck_assert_int_eq(count("HTTP/1.1 200 OK"), 1);
 	ck_assert_int_eq(count("connection: close"), 1);
 }
-END_TEST
 
-START_TEST(unwanted_chunked_body_stops)
+TEST(unwanted_chunked_body_stops)
 {
 	say("GET /hello HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
 	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) == NULL);
@@ -728,11 +705,10 @@ START_TEST(unwanted_chunked_body_stops)
 	ck_assert_int_eq(count("HTTP/1.1 408 "), 1);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* --- time and the end ------------------------------------------------------------------------- */
 
-START_TEST(timeouts)
+TEST(timeouts)
 {
 	ck_assert_int_eq(server->ops->waits(server), PROTO_HEADER);
 	ck_assert(server->ops->look(server, 0, ERR_TIMEOUT_HEADER) != NULL);
@@ -751,9 +727,8 @@ START_TEST(timeouts)
 	ck_assert(proto_over(server));
 	ck_assert_str_eq(log_line, "HEAD /hello HTTP/1.1 408 complete");
 }
-END_TEST
 
-START_TEST(drains)
+TEST_EACH(drains, 6)
 {
 	switch (_i) {
 	case 0: /* idle */
@@ -797,9 +772,8 @@ START_TEST(drains)
 	}
 	ck_assert(proto_over(server));
 }
-END_TEST
 
-START_TEST(ends_in_the_middle)
+TEST(ends_in_the_middle)
 {
 	say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
 	server->ops->close(&server);
@@ -807,7 +781,6 @@ START_TEST(ends_in_the_middle)
 	ck_assert_int_eq(gone, 1);
 	ck_assert_str_eq(log_line, "GET /later HTTP/1.1 0 cut");
 }
-END_TEST
 
 /* --- what is told ----------------------------------------------------------------------------- */
 
@@ -831,7 +804,7 @@ static unsigned why(void)
 	return found;
 }
 
-START_TEST(tells_why)
+TEST(tells_why)
 {
 	static char body[H1_WINDOW];
 
@@ -857,7 +830,6 @@ START_TEST(tells_why)
 	say("GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
 	ck_assert_uint_eq(why(), PROTO_WHY_REST);
 }
-END_TEST
 
 static unsigned go(unsigned from, unsigned to)
 {
@@ -867,7 +839,7 @@ static unsigned go(unsigned from, unsigned to)
 	return h1.state;
 }
 
-START_TEST(state_steps)
+TEST(state_steps)
 {
 	states_unit_walk(&h1_states,
 		"SERVE>DRAIN SERVE>CLOSE SERVE>BROKEN DRAIN>CLOSE DRAIN>BROKEN CLOSE>BROKEN", go);
@@ -877,43 +849,7 @@ START_TEST(state_steps)
 		"TRAILERS>ENDED",
 		NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h1");
-
-	tcase_add_checked_fixture(c, setup, proto_unit_fini);
-	tcase_add_loop_test(c, keep_alive_and_pipelining, 0, 3);
-	tcase_add_test(c, http_1_0);
-	tcase_add_test(c, pipelining_is_bounded);
-	tcase_add_test(c, statuses);
-	tcase_add_test(c, targets);
-	tcase_add_loop_test(c, refusals, 0, 9);
-	tcase_add_loop_test(c, too_large, 0, 3);
-	tcase_add_loop_test(c, content_of_unknown_length, 0, 3);
-	tcase_add_test(c, content_until_the_end);
-	tcase_add_test(c, head_of_unknown_length);
-	tcase_add_test(c, source_fails);
-	tcase_add_test(c, window);
-	tcase_add_test(c, body_that_waits);
-	tcase_add_test(c, window_and_sum);
-	tcase_add_test(c, window_of_a_client);
-	tcase_add_loop_test(c, continues, 0, 5);
-	tcase_add_loop_test(c, continues_after_a_password, 0, 2);
-	tcase_add_loop_test(c, asks_behind_the_end, 0, 2);
-	tcase_add_test(c, unwanted_body);
-	tcase_add_loop_test(c, unwanted_endless_body, 0, 2);
-	tcase_add_loop_test(c, body_goes_wrong, 0, 2);
-	tcase_add_loop_test(c, unwanted_body_goes_wrong, 0, 6);
-	tcase_add_test(c, unwanted_chunked_body);
-	tcase_add_test(c, unwanted_chunked_body_stops);
-	tcase_add_test(c, timeouts);
-	tcase_add_loop_test(c, drains, 0, 6);
-	tcase_add_test(c, ends_in_the_middle);
-	tcase_add_test(c, tells_why);
-	tcase_add_test(c, state_steps);
-	return c;
-}
+UNIT_FIXTURE(setup, proto_unit_fini)
 
 UNIT_MAIN("h1")

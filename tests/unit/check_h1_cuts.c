@@ -106,7 +106,7 @@ static const struct {
 };
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
-START_TEST(cuts)
+TEST_EACH(cuts, LINES)
 {
 	const char *text = lines[_i].text, *status = lines[_i].status;
 	static char whole[sizeof(got)];
@@ -123,10 +123,9 @@ START_TEST(cuts)
 		ck_assert_str_eq(answer(text, first, 1), whole);
 	}
 }
-END_TEST
 
 /* A line that never ends is nobody's: no answer, and the time for a head ends it. */
-START_TEST(never_ends)
+TEST(never_ends)
 {
 	ngot = 0;
 	proto_unit_open(h1_open);
@@ -138,27 +137,16 @@ START_TEST(never_ends)
 	ck_assert(proto_over(server));
 	ck_assert_uint_eq(ngot, 0);
 }
-END_TEST
 
 /* In doubt is a connection's first line alone. */
-START_TEST(second_request)
+TEST(second_request)
 {
 	static const char text[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nHELO a b\r\n";
 
 	ck_assert_ptr_nonnull(strstr(answer(text, SIZE_MAX, 1), "HTTP/1.1 400 "));
 	ck_assert_ptr_nonnull(strstr(answer(text, 1, 1), "HTTP/1.1 400 "));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h1_cuts");
-
-	tcase_add_checked_fixture(c, setup, proto_unit_fini);
-	tcase_add_loop_test(c, cuts, 0, LINES);
-	tcase_add_test(c, never_ends);
-	tcase_add_test(c, second_request);
-	return c;
-}
+UNIT_FIXTURE(setup, proto_unit_fini)
 
 UNIT_MAIN("h1_cuts")

@@ -201,7 +201,7 @@ static const struct {
 		"POST / 1.1\nhost=a\ntransfer-encoding=chunked\nab\n" },
 };
 
-START_TEST(legal_messages)
+TEST_ROWS(legal_messages, legal)
 {
 	size_t n = strlen(legal[_i].text);
 
@@ -213,10 +213,9 @@ START_TEST(legal_messages)
 		ck_assert_uint_eq(taken, n);
 	}
 }
-END_TEST
 
 /* No byte of the next message is taken, and every shorter beginning is only incomplete. */
-START_TEST(ends_of_messages)
+TEST_ROWS(ends_of_messages, legal)
 {
 	char text[512];
 	size_t n = strlen(legal[_i].text);
@@ -230,7 +229,6 @@ START_TEST(ends_of_messages)
 		ck_assert_int_ne(part, DONE);
 	}
 }
-END_TEST
 
 /* --- what is not ------------------------------------------------------------------------------ */
 
@@ -397,7 +395,7 @@ static const struct {
 	{ TEXT(POST "Expect: 100-continue, x\r\n\r\n"), 417 },
 };
 
-START_TEST(smuggling)
+TEST_ROWS(smuggling, bad)
 {
 	for (unsigned i = 0; i < STEPS; i++) {
 		feed(bad[_i].text.p, bad[_i].text.n, steps[i]);
@@ -406,7 +404,6 @@ START_TEST(smuggling)
 		ck_assert_int_ne(part, DONE);
 	}
 }
-END_TEST
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
@@ -419,7 +416,7 @@ static size_t repeat(char *to, const char *front, char c, size_t n, const char *
 	return k + n + (size_t)sprintf(to + k + n, "%s", behind);
 }
 
-START_TEST(limits)
+TEST_EACH(limits, 8)
 {
 	static const struct {
 		const char *front, *behind;
@@ -449,7 +446,6 @@ START_TEST(limits)
 		ck_assert_ptr_eq(err, *cases[_i].err);
 	}
 }
-END_TEST
 
 /* Every byte at every place of a word, whether bytes are looked at one by one or together. */
 static void with_byte(const char *front, const char *behind, int place, uint8_t byte, bool fits)
@@ -471,7 +467,7 @@ static void with_byte(const char *front, const char *behind, int place, uint8_t 
 	}
 }
 
-START_TEST(each_byte)
+TEST_EACH(each_byte, 24)
 {
 	for (int byte = 0; byte <= UINT8_MAX; byte++) {
 		bool visible = byte > ' ' && byte != 0x7f;
@@ -481,11 +477,10 @@ START_TEST(each_byte)
 			visible || byte == ' ' || byte == '\t');
 	}
 }
-END_TEST
 
 /* All that was found stays where it is until the request is gone, however often memory was taken.
  */
-START_TEST(slices_last)
+TEST_EACH(slices_last, STEPS)
 {
 	char text[LIMIT + 100];
 	size_t n = (size_t)sprintf(text, "GET /some/target HTTP/1.0\r\n");
@@ -519,9 +514,8 @@ START_TEST(slices_last)
 		ck_assert(slice_eq(values[i], slice_str(want)));
 	}
 }
-END_TEST
 
-START_TEST(memory_is_out)
+TEST(memory_is_out)
 {
 	struct arena small;
 	const uint8_t *p = (const uint8_t *)"GET / HTTP/1.0\r\n\r\n";
@@ -533,11 +527,10 @@ START_TEST(memory_is_out)
 	ck_assert_ptr_eq(parse.err, ERR_NO_MEMORY);
 	arena_reset(&small);
 }
-END_TEST
 
 /* --- what fields say -------------------------------------------------------------------------- */
 
-START_TEST(connection_options)
+TEST(connection_options)
 {
 	static const struct {
 		const char *fields;
@@ -567,9 +560,8 @@ START_TEST(connection_options)
 	ck_assert_ptr_null(err);
 	ck_assert(!head.wants_continue);
 }
-END_TEST
 
-START_TEST(fields_of_the_connection)
+TEST(fields_of_the_connection)
 {
 	static const struct {
 		const char *name, *value;
@@ -599,9 +591,8 @@ START_TEST(fields_of_the_connection)
 		ck_assert_msg(keep == cases[i].keep, "%s", cases[i].name);
 	}
 }
-END_TEST
 
-START_TEST(absolute_form)
+TEST(absolute_form)
 {
 	static const struct {
 		const char *target;
@@ -637,24 +628,7 @@ START_TEST(absolute_form)
 		ck_assert(slice_eq(rest, slice_str(cases[i].rest)));
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h1_parse");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, legal_messages, 0, sizeof(legal) / sizeof(legal[0]));
-	tcase_add_loop_test(c, ends_of_messages, 0, sizeof(legal) / sizeof(legal[0]));
-	tcase_add_loop_test(c, smuggling, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_loop_test(c, limits, 0, 8);
-	tcase_add_loop_test(c, each_byte, 0, 24);
-	tcase_add_loop_test(c, slices_last, 0, STEPS);
-	tcase_add_test(c, memory_is_out);
-	tcase_add_test(c, connection_options);
-	tcase_add_test(c, fields_of_the_connection);
-	tcase_add_test(c, absolute_form);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN_PURE("h1_parse")

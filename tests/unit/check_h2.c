@@ -211,7 +211,7 @@ static int32_t ask(const char *method, const char *path, const nghttp2_data_prov
 static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
 static const size_t limits[] = { 1 << 18, 1, 100 };
 
-START_TEST(one_request)
+TEST_EACH(one_request, 3)
 {
 	int32_t id = ask("GET", "/hello?x=1", NULL);
 
@@ -223,9 +223,8 @@ START_TEST(one_request)
 	ck_assert_int_eq(gone, 1);
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
-END_TEST
 
-START_TEST(statuses)
+TEST(statuses)
 {
 	static const struct {
 		const char *method, *path;
@@ -252,9 +251,8 @@ START_TEST(statuses)
 		ck_assert_msg((answers[id].len == 0) == (i == 0), "%s", cases[i].path);
 	}
 }
-END_TEST
 
-START_TEST(admin_listener)
+TEST(admin_listener)
 {
 	int32_t id;
 
@@ -266,9 +264,8 @@ START_TEST(admin_listener)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 404);
 }
-END_TEST
 
-START_TEST(stream_that_waits)
+TEST_EACH(stream_that_waits, 3)
 {
 	int32_t id = ask("GET", "/stream", NULL);
 
@@ -284,10 +281,9 @@ START_TEST(stream_that_waits)
 	ck_assert_uint_eq(answers[id].len, 34);
 	ck_assert(answers[id].closed && answers[id].code == 0);
 }
-END_TEST
 
 /* Of a long upload there are many; they cost its request nothing. */
-START_TEST(interim_responses)
+TEST(interim_responses)
 {
 	int32_t id = ask("GET", "/later", NULL);
 	char *cur, *end;
@@ -311,9 +307,8 @@ START_TEST(interim_responses)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
 }
-END_TEST
 
-START_TEST(upload_opens_windows)
+TEST_EACH(upload_opens_windows, 3)
 {
 	nghttp2_data_provider body = { .read_callback = read_upload };
 	int32_t id;
@@ -324,10 +319,9 @@ START_TEST(upload_opens_windows)
 	ck_assert_int_eq(answers[id].status, 201);
 	ck_assert(answers[id].len == 6 && memcmp(answers[id].body, "300000", 6) == 0);
 }
-END_TEST
 
 /* An ancestor's mistake: any request body killed the connection. */
-START_TEST(unwanted_body)
+TEST(unwanted_body)
 {
 	nghttp2_data_provider body = { .read_callback = read_upload }, endless = body;
 	int32_t id;
@@ -355,10 +349,9 @@ START_TEST(unwanted_body)
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert_ptr_null(last_err);
 }
-END_TEST
 
 /* A body that a handler takes, and that stops coming: 408, and the other streams go on. */
-START_TEST(upload_stops)
+TEST(upload_stops)
 {
 	nghttp2_data_provider endless = { .read_callback = read_upload };
 	int32_t id, other;
@@ -387,9 +380,8 @@ START_TEST(upload_stops)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[other].status, 200);
 }
-END_TEST
 
-START_TEST(reply_head_too_long)
+TEST_EACH(reply_head_too_long, 3)
 {
 	static const struct {
 		const char *path;
@@ -411,10 +403,9 @@ START_TEST(reply_head_too_long)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[other].status, 200);
 }
-END_TEST
 
 /* A client's table may have any size, and change it: its decoder finds each mistake. */
-START_TEST(table_of_any_size)
+TEST(table_of_any_size)
 {
 	static const uint32_t sizes[] = { 0, 100, 4096, 50, 65536, 0, 4096 };
 
@@ -431,9 +422,8 @@ START_TEST(table_of_any_size)
 		}
 	}
 }
-END_TEST
 
-START_TEST(reply_head_of_three_frames)
+TEST(reply_head_of_three_frames)
 {
 	for (int i = 0; i < 2; i++) {
 		int32_t id = ask("GET", "/long?frames", NULL);
@@ -446,9 +436,8 @@ START_TEST(reply_head_of_three_frames)
 		long_value = 0;
 	}
 }
-END_TEST
 
-START_TEST(client_resets)
+TEST(client_resets)
 {
 	int32_t id = ask("GET", "/later", NULL);
 
@@ -465,9 +454,8 @@ START_TEST(client_resets)
 	ck_assert_ptr_null(server);
 	ck_assert_int_eq(gone, 2);
 }
-END_TEST
 
-START_TEST(drain_is_graceful)
+TEST(drain_is_graceful)
 {
 	int32_t before, after;
 
@@ -488,10 +476,9 @@ START_TEST(drain_is_graceful)
 	ck_assert_int_eq(answers[before].status, 200);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* Its first request is on its way: HAProxy fails it when a GOAWAY comes in front. */
-START_TEST(drain_waits_for_the_first_request)
+TEST(drain_waits_for_the_first_request)
 {
 	int32_t id;
 
@@ -509,10 +496,9 @@ START_TEST(drain_waits_for_the_first_request)
 	exchange(steps[0], limits[0]);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* The second call, behind drain_ms, waits for it no longer. */
-START_TEST(drain_of_who_asks_for_nothing)
+TEST(drain_of_who_asks_for_nothing)
 {
 	server->ops->drain(server, true);
 	exchange(steps[0], limits[0]);
@@ -525,9 +511,8 @@ START_TEST(drain_of_who_asks_for_nothing)
 	exchange(steps[0], limits[0]);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
-START_TEST(header_section_too_large)
+TEST(header_section_too_large)
 {
 	static char big[3000];
 	nghttp2_nv head[] = { nv(":method", "GET"), nv(":scheme", "http"), nv(":path", "/hello"),
@@ -544,10 +529,9 @@ START_TEST(header_section_too_large)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
 }
-END_TEST
 
 /* Found by fuzz_h2: what holds the fields was freed with the arena before it was let go. */
-START_TEST(many_fields)
+TEST(many_fields)
 {
 	nghttp2_nv head[44] = { nv(":method", "GET"), nv(":scheme", "http"), nv(":path", "/hello"),
 		nv(":authority", "localhost") };
@@ -562,7 +546,6 @@ START_TEST(many_fields)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
 }
-END_TEST
 
 /* Fields of a request, or of a trailer section: repeated ones, which take a byte each. */
 static void many(nghttp2_nv *head, unsigned n, const char *value)
@@ -577,7 +560,7 @@ static void many(nghttp2_nv *head, unsigned n, const char *value)
 }
 
 /* The bytes of equal fields are there once, however often they are named. */
-START_TEST(most_fields)
+TEST_EACH(most_fields, 3)
 {
 	nghttp2_nv head[4 + 129];
 	char value[200] = { 0 };
@@ -600,10 +583,9 @@ START_TEST(most_fields)
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert_ptr_null(last_err);
 }
-END_TEST
 
 /* One more is answered, and that is all. */
-START_TEST(one_field_too_many)
+TEST_EACH(one_field_too_many, 3)
 {
 	nghttp2_nv head[4 + 129];
 	int32_t id;
@@ -620,11 +602,10 @@ START_TEST(one_field_too_many)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
 }
-END_TEST
 
 /* Cookies are one field, in pieces or not; the bytes of those that are said again are there once.
  */
-START_TEST(cookies)
+TEST_EACH(cookies, 3)
 {
 	nghttp2_nv head[4 + 300];
 	char values[300][16];
@@ -657,10 +638,9 @@ START_TEST(cookies)
 	exchange(steps[0], limits[0]);
 	ck_assert_int_eq(answers[id].status, 200);
 }
-END_TEST
 
 /* A section far over its size is answered, and is the end; so is one of trailers. */
-START_TEST(header_block_too_far)
+TEST_EACH(header_block_too_far, 2)
 {
 	static char big[3000];
 	uint64_t floods = counters_get(counters, COUNTER_floods);
@@ -682,10 +662,9 @@ START_TEST(header_block_too_far)
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 	ck_assert_uint_eq(counters_get(counters, COUNTER_floods), floods + 1);
 }
-END_TEST
 
 /* Sections a little over the limit are answered, but not for ever: to decode them is work. */
-START_TEST(many_header_blocks_over_the_limit)
+TEST(many_header_blocks_over_the_limit)
 {
 	static char big[3000];
 	nghttp2_nv head[4 + 129];
@@ -703,10 +682,9 @@ START_TEST(many_header_blocks_over_the_limit)
 	ck_assert_int_ge(n, 50);
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 }
-END_TEST
 
 /* As many as are kept; more, which the request is refused for; and far more, which are the end. */
-START_TEST(trailer_section_too_far)
+TEST_EACH(trailer_section_too_far, 3)
 {
 	static const size_t counts[] = { TRAILERS_MAX, TRAILERS_MAX + 1, 6 };
 	nghttp2_data_provider endless = { .read_callback = read_upload };
@@ -731,9 +709,8 @@ START_TEST(trailer_section_too_far)
 		ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 	}
 }
-END_TEST
 
-START_TEST(skipped_identifier)
+TEST(skipped_identifier)
 {
 	/* HEADERS, END_STREAM|END_HEADERS: GET http "/" of the static table (RFC 7541, A). */
 	static const uint8_t on5[] = { 0, 0, 3, 1, 5, 0, 0, 0, 5, 0x82, 0x86, 0x84 };
@@ -748,10 +725,9 @@ START_TEST(skipped_identifier)
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_PROTOCOL_ERROR);
 	ck_assert(proto_over(server));
 }
-END_TEST
 
 /* RFC 9113, 5.1: nghttp2 does not see these, see h2_frames.h and on_closed_stream(). */
-START_TEST(closed_streams)
+TEST_EACH(closed_streams, 2)
 {
 	static const uint8_t data1[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x' };
 	nghttp2_data_provider body = { .read_callback = read_upload };
@@ -768,10 +744,9 @@ START_TEST(closed_streams)
 	else /* it was reset from here: the peer may not have known yet */
 		ck_assert_ptr_null(last_err);
 }
-END_TEST
 
 /* The frame that closes the stream is itself no frame on a closed stream. */
-START_TEST(upload_ends_after_its_answer)
+TEST_EACH(upload_ends_after_its_answer, 3)
 {
 	static const uint8_t head[] = { 0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x84, 0x41, 1, 'h' };
 	static const uint8_t rest[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 1, 0, 0, 0, 1 };
@@ -785,9 +760,8 @@ START_TEST(upload_ends_after_its_answer)
 	ck_assert_ptr_null(last_err);
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
-END_TEST
 
-START_TEST(self_dependency)
+TEST_EACH(self_dependency, 3)
 {
 	static const uint8_t priority[] = { 0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 3, 15 };
 
@@ -795,9 +769,8 @@ START_TEST(self_dependency)
 	to_server(priority, sizeof(priority), steps[_i]);
 	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
 }
-END_TEST
 
-START_TEST(floods)
+TEST_EACH(floods, 2)
 {
 	static const uint8_t ping[17] = { 0, 0, 8, 6 }, empty[9] = { 0, 0, 0, 4 };
 
@@ -815,10 +788,9 @@ START_TEST(floods)
 	exchange(steps[0], limits[0]);
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 }
-END_TEST
 
 /* What nghttp2 ends itself is counted and said once, as our own ends are. */
-START_TEST(ends_by_nghttp2)
+TEST_EACH(ends_by_nghttp2, 5)
 {
 	static const struct {
 		uint8_t bytes[17];
@@ -850,14 +822,12 @@ START_TEST(ends_by_nghttp2)
 	ck_assert_ptr_null(last_err);
 	ck_assert_uint_eq(counters_get(counters, COUNTER_protocol_errors), errors + 1);
 }
-END_TEST
 
-START_TEST(no_preface)
+TEST(no_preface)
 {
 	to_server((const uint8_t *)"GET / HTTP/1.1\r\n\r\n", 18, SIZE_MAX / 2);
 	ck_assert_ptr_eq(last_err, ERR_PREFACE);
 }
-END_TEST
 
 /*
  * Pages of the session that are in memory: of its table of streams, and of its frame. Newer
@@ -882,7 +852,7 @@ static void look_thrice(void)
 		ck_assert_ptr_null(server->ops->look(server, now, NULL));
 }
 
-START_TEST(idle_session_rests)
+TEST(idle_session_rests)
 {
 	for (int i = 0; i < 3; i++) {
 		int32_t id = ask("GET", "/hello", NULL);
@@ -895,9 +865,8 @@ START_TEST(idle_session_rests)
 		expect_pages(0, 0);
 	}
 }
-END_TEST
 
-START_TEST(session_with_a_stream_rests)
+TEST(session_with_a_stream_rests)
 {
 	int32_t id = ask("GET", "/later", NULL);
 
@@ -912,10 +881,9 @@ START_TEST(session_with_a_stream_rests)
 	look_thrice();
 	expect_pages(0, 0);
 }
-END_TEST
 
 /* The head of the DATA frame is made, and waits for room in the socket. */
-START_TEST(blocked_session_does_not_rest)
+TEST(blocked_session_does_not_rest)
 {
 	int32_t id = ask("GET", "/hello", NULL);
 	const uint8_t *p;
@@ -930,7 +898,6 @@ START_TEST(blocked_session_does_not_rest)
 	exchange(steps[0], limits[0]);
 	ck_assert_str_eq(answers[id].body, "hello");
 }
-END_TEST
 
 /* How many streams wait for that, of as many as there are. */
 static unsigned waiting(enum proto_why why, unsigned of)
@@ -944,7 +911,7 @@ static unsigned waiting(enum proto_why why, unsigned of)
 	return t.why[why];
 }
 
-START_TEST(tells_why)
+TEST(tells_why)
 {
 	nghttp2_settings_entry shut = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
 	nghttp2_data_provider endless = { .read_callback = read_upload };
@@ -967,7 +934,6 @@ START_TEST(tells_why)
 	to_server((const uint8_t *)"\0\0\3\1\1\0\0\0\xb\x82\x86\x84", 12, SIZE_MAX / 2);
 	ck_assert_uint_eq(waiting(PROTO_WHY_HEAD, 6), 1);
 }
-END_TEST
 
 static unsigned go(unsigned from, unsigned to)
 {
@@ -977,54 +943,12 @@ static unsigned go(unsigned from, unsigned to)
 	return h2.drain;
 }
 
-START_TEST(drain_steps)
+TEST(drain_steps)
 {
 	states_unit_walk(&h2_drain_states,
 		"SERVE>FIRST SERVE>NOTICE FIRST>NOTICE NOTICE>ASKED NOTICE>LAST ASKED>LAST", go);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h2");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, one_request, 0, 3);
-	tcase_add_test(c, statuses);
-	tcase_add_test(c, admin_listener);
-	tcase_add_loop_test(c, stream_that_waits, 0, 3);
-	tcase_add_test(c, interim_responses);
-	tcase_add_loop_test(c, upload_opens_windows, 0, 3);
-	tcase_add_test(c, unwanted_body);
-	tcase_add_test(c, upload_stops);
-	tcase_add_loop_test(c, reply_head_too_long, 0, 3);
-	tcase_add_test(c, reply_head_of_three_frames);
-	tcase_add_test(c, table_of_any_size);
-	tcase_add_test(c, client_resets);
-	tcase_add_test(c, drain_is_graceful);
-	tcase_add_test(c, drain_waits_for_the_first_request);
-	tcase_add_test(c, drain_of_who_asks_for_nothing);
-	tcase_add_test(c, header_section_too_large);
-	tcase_add_test(c, many_fields);
-	tcase_add_loop_test(c, most_fields, 0, 3);
-	tcase_add_loop_test(c, one_field_too_many, 0, 3);
-	tcase_add_loop_test(c, cookies, 0, 3);
-	tcase_add_loop_test(c, header_block_too_far, 0, 2);
-	tcase_add_test(c, many_header_blocks_over_the_limit);
-	tcase_add_loop_test(c, trailer_section_too_far, 0, 3);
-	tcase_add_test(c, skipped_identifier);
-	tcase_add_loop_test(c, closed_streams, 0, 2);
-	tcase_add_loop_test(c, upload_ends_after_its_answer, 0, 3);
-	tcase_add_loop_test(c, self_dependency, 0, 3);
-	tcase_add_loop_test(c, floods, 0, 2);
-	tcase_add_loop_test(c, ends_by_nghttp2, 0, 5);
-	tcase_add_test(c, no_preface);
-	tcase_add_test(c, idle_session_rests);
-	tcase_add_test(c, session_with_a_stream_rests);
-	tcase_add_test(c, blocked_session_does_not_rest);
-	tcase_add_test(c, tells_why);
-	tcase_add_test(c, drain_steps);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("h2")

@@ -26,7 +26,7 @@ static const struct {
 	{ H2_FRAMES_DATA, INT32_MAX, 4 + 15 + 12 + 14 + 14 + 13 + 9 },
 };
 
-START_TEST(finds)
+TEST_RANGE(finds, 1, sizeof(bytes))
 {
 	size_t step = (size_t)_i, n = sizeof(bytes) - 1, done = 0;
 	struct h2_frames s;
@@ -56,10 +56,9 @@ START_TEST(finds)
 	ck_assert_uint_eq(s.have, 0);
 	ck_assert_uint_eq(s.price, 2 * H2_GUARD_ANSWER + 3 * H2_GUARD_IDLE);
 }
-END_TEST
 
 /* The scan goes no further than the credit. */
-START_TEST(too_dear)
+TEST(too_dear)
 {
 	struct h2_frames s = { .skip = 4, .credit = H2_GUARD_ANSWER - 1 };
 	enum h2_frames_found f;
@@ -67,16 +66,6 @@ START_TEST(too_dear)
 
 	ck_assert_uint_eq(h2_frames_scan(&s, bytes, sizeof(bytes) - 1, &f, &id), 4 + 9);
 	ck_assert_int_eq(f, H2_FRAMES_DEAR);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h2_frames");
-
-	tcase_add_test(c, too_dear);
-	tcase_add_loop_test(c, finds, 1, (int)sizeof(bytes));
-	return c;
 }
 
 UNIT_MAIN_PURE("h2_frames")

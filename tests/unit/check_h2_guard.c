@@ -30,22 +30,20 @@ static const struct {
 	{ "unknown", { 0, 0, 0, 176, 0 }, H2_GUARD_IDLE },
 };
 
-START_TEST(prices)
+TEST_ROWS(prices, frames)
 {
 	ck_assert_msg(h2_guard_price(frames[_i].head) == frames[_i].price, "%s", frames[_i].what);
 }
-END_TEST
 
-START_TEST(sections)
+TEST(sections)
 {
 	ck_assert_uint_eq(h2_guard_section_price(0, 0), 0);
 	ck_assert_uint_eq(h2_guard_section_price(8192, 0), 0);
 	ck_assert_uint_eq(h2_guard_section_price(32768, 100), 23);
 	ck_assert_uint_eq(h2_guard_section_price(32768, 24576), 0); /* paid by the wire */
 }
-END_TEST
 
-START_TEST(credit)
+TEST(credit)
 {
 	struct h2_guard g;
 
@@ -63,10 +61,9 @@ START_TEST(credit)
 	h2_guard_fill(&g, UINT64_MAX / MOST); /* never more than there was */
 	ck_assert_int_eq(g.credit, MOST);
 }
-END_TEST
 
 /* However short the looks, all of the time counts. */
-START_TEST(small_steps)
+TEST(small_steps)
 {
 	struct h2_guard g;
 
@@ -76,9 +73,8 @@ START_TEST(small_steps)
 		h2_guard_fill(&g, START_MS + ms);
 	ck_assert_int_eq(g.credit, 20);
 }
-END_TEST
 
-START_TEST(content_pays)
+TEST(content_pays)
 {
 	struct h2_guard g;
 
@@ -88,19 +84,6 @@ START_TEST(content_pays)
 	ck_assert_int_eq(g.credit, MOST - 100 + 18);
 	h2_guard_sent(&g, 1 << 24);
 	ck_assert_int_eq(g.credit, MOST);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("h2_guard");
-
-	tcase_add_loop_test(tc, prices, 0, sizeof(frames) / sizeof(frames[0]));
-	tcase_add_test(tc, sections);
-	tcase_add_test(tc, credit);
-	tcase_add_test(tc, small_steps);
-	tcase_add_test(tc, content_pays);
-	return tc;
 }
 
 UNIT_MAIN_PURE("h2_guard")

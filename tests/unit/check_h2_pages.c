@@ -59,7 +59,7 @@ static void look(uint64_t seconds)
 		h2_pages_look(&pages, s * 1000);
 }
 
-START_TEST(blocks_are_given_out_once)
+TEST(blocks_are_given_out_once)
 {
 	struct h2_pages p;
 	char *block;
@@ -92,9 +92,8 @@ START_TEST(blocks_are_given_out_once)
 	h2_pages_look(&p, 1000);
 	h2_pages_close(&p);
 }
-END_TEST
 
-START_TEST(idle_pages_go)
+TEST(idle_pages_go)
 {
 	memset(frame, 'f', FRAME);
 	table[100] = 1;
@@ -112,9 +111,8 @@ START_TEST(idle_pages_go)
 	look(1);
 	ck_assert_int_eq(resident(table), 0);
 }
-END_TEST
 
-START_TEST(what_is_used_stays)
+TEST(what_is_used_stays)
 {
 	memset(frame, 'f', FRAME);
 	for (int i = 0; i < 10; i++) {
@@ -123,9 +121,8 @@ START_TEST(what_is_used_stays)
 	}
 	ck_assert_int_eq(frame[FRAME - 1], 'f');
 }
-END_TEST
 
-START_TEST(a_table_with_streams_stays)
+TEST(a_table_with_streams_stays)
 {
 	memset(frame, 'f', FRAME);
 	table[H2_PAGE - 1] = 7;
@@ -133,10 +130,9 @@ START_TEST(a_table_with_streams_stays)
 	ck_assert_int_eq(resident(table), 1);
 	ck_assert_int_eq(table[H2_PAGE - 1], 7);
 }
-END_TEST
 
 /* A system call for each of them, so not for all in one turn of the loop. */
-START_TEST(of_a_crowd_some_at_a_time)
+TEST(of_a_crowd_some_at_a_time)
 {
 	static struct h2_pages crowd[MANY];
 	unsigned left = MANY, looks = 0;
@@ -159,9 +155,8 @@ START_TEST(of_a_crowd_some_at_a_time)
 	for (unsigned i = 0; i < MANY; i++)
 		unmake(&crowd[i]);
 }
-END_TEST
 
-START_TEST(what_is_free_goes)
+TEST(what_is_free_goes)
 {
 	static struct h2_pages crowd[MANY];
 	static char *mem[MANY];
@@ -191,20 +186,7 @@ START_TEST(what_is_free_goes)
 	ck_assert_uint_ge(unmapped, MANY - 2 * 64);
 	unmake(&crowd[0]);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h2_pages");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, blocks_are_given_out_once);
-	tcase_add_test(c, idle_pages_go);
-	tcase_add_test(c, what_is_used_stays);
-	tcase_add_test(c, a_table_with_streams_stays);
-	tcase_add_test(c, of_a_crowd_some_at_a_time);
-	tcase_add_test(c, what_is_free_goes);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("h2_pages")

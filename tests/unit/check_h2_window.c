@@ -304,7 +304,7 @@ static void setup(void)
 /* --- cases ------------------------------------------------------------------------------------ */
 
 /* 100 ms and 1 Gbit/s: 12.5 MB are on the way. */
-START_TEST(long_path)
+TEST(long_path)
 {
 	size_t left = SIZE_MAX, before;
 	struct peer p;
@@ -320,10 +320,9 @@ START_TEST(long_path)
 	ck_assert_uint_ge(uploads[0].got - before, 4 * 12500000 / 10 * 8);
 	disconnect(&p);
 }
-END_TEST
 
 /* 20 ms and 4 Gbit/s: a file takes two round trips, its time on the link, and little more. */
-START_TEST(file_at_once)
+TEST(file_at_once)
 {
 	size_t left = 64 * MIB;
 	struct peer p;
@@ -334,11 +333,10 @@ START_TEST(file_at_once)
 	ck_assert(uploads[0].ended);
 	disconnect(&p);
 }
-END_TEST
 
 /* The disk has a window's bytes when the last of them has come already: that is no reason to wait.
  */
-START_TEST(file_behind_a_disk)
+TEST(file_behind_a_disk)
 {
 	size_t left = 64 * MIB;
 	struct peer p;
@@ -354,7 +352,6 @@ START_TEST(file_behind_a_disk)
 	ck_assert_uint_ge(window(&p), 8 * MIB);
 	disconnect(&p);
 }
-END_TEST
 
 static uint32_t told(const struct peer *p)
 {
@@ -368,7 +365,7 @@ static uint64_t promised(void)
 
 /* No window is wider than what is to come, and nothing is promised behind it. The next one has at
  * once what the path was seen to take. */
-START_TEST(file_no_longer)
+TEST(file_no_longer)
 {
 	size_t left = 3 * MIB;
 	uint32_t most = 0;
@@ -390,10 +387,9 @@ START_TEST(file_no_longer)
 	ck_assert(uploads[1].ended);
 	disconnect(&p);
 }
-END_TEST
 
 /* As fast, but short, or as long, but slow: they need no more than they have from the start. */
-START_TEST(short_path)
+TEST_EACH(short_path, 4)
 {
 	static const struct {
 		uint64_t way_us, bytes_per_ms, step_us;
@@ -408,10 +404,9 @@ START_TEST(short_path)
 	ck_assert_uint_eq(window(&p), MIB);
 	disconnect(&p);
 }
-END_TEST
 
 /* The path could do more, but not who takes it. */
-START_TEST(slow_disk)
+TEST_EACH(slow_disk, 4)
 {
 	static const struct {
 		size_t first, each_ms;
@@ -435,11 +430,10 @@ START_TEST(slow_disk)
 		ck_assert_uint_le(uploads[0].got, disks[_i].first + MIB);
 	disconnect(&p);
 }
-END_TEST
 
 /* Streams that nobody takes, as many of them as there is room for, hold the others up in nothing.
  */
-START_TEST(others_go_on)
+TEST_EACH(others_go_on, 2)
 {
 	size_t endless[UPLOADS], left = 5 * MIB;
 	struct peer p;
@@ -469,10 +463,9 @@ START_TEST(others_go_on)
 		ck_assert(uploads[i].ended);
 	disconnect(&p);
 }
-END_TEST
 
 /* One that had nearly all to itself stands still: others have a part all the same. */
-START_TEST(others_beside_a_wide_one)
+TEST(others_beside_a_wide_one)
 {
 	size_t endless = SIZE_MAX, left[3] = { 5 * MIB, 5 * MIB, 5 * MIB };
 	struct peer p;
@@ -495,10 +488,9 @@ START_TEST(others_beside_a_wide_one)
 		ck_assert(uploads[i].ended && uploads[i].got == 5 * MIB);
 	disconnect(&p);
 }
-END_TEST
 
 /* A handler that goes without having taken what it got owes its connection nothing. */
-START_TEST(gone_with_bytes)
+TEST(gone_with_bytes)
 {
 	size_t left;
 	struct peer p;
@@ -512,10 +504,9 @@ START_TEST(gone_with_bytes)
 	}
 	disconnect(&p);
 }
-END_TEST
 
 /* Short bodies beside a long one that nobody takes: the first window is enough. */
-START_TEST(short_bodies)
+TEST(short_bodies)
 {
 	size_t endless = SIZE_MAX, left;
 	struct peer p;
@@ -534,10 +525,9 @@ START_TEST(short_bodies)
 	ck_assert_uint_eq(window(&p), NGHTTP2_INITIAL_WINDOW_SIZE);
 	disconnect(&p);
 }
-END_TEST
 
 /* What is promised to all connections together has a bound, and comes back. */
-START_TEST(all_of_a_worker)
+TEST(all_of_a_worker)
 {
 	enum { FIRST = 30, PEERS = 40 };
 	static struct peer p[PEERS];
@@ -564,7 +554,6 @@ START_TEST(all_of_a_worker)
 	for (unsigned i = 0; i < PEERS; i++)
 		disconnect(&p[i]);
 }
-END_TEST
 
 /* What clients of a crowd say of their bodies, and what they do behind 100 KB of them. */
 static const struct past {
@@ -592,7 +581,7 @@ static void upload_once(struct peer *p, const struct past *past)
 }
 
 /* Clients that have uploaded something and stay keep nobody's windows narrow. */
-START_TEST(beside_a_crowd)
+TEST_EACH(beside_a_crowd, 4)
 {
 	static struct peer crowd[CROWD];
 	size_t left = SIZE_MAX;
@@ -609,7 +598,6 @@ START_TEST(beside_a_crowd)
 	for (unsigned i = 0; i < CROWD; i++)
 		disconnect(&crowd[i]);
 }
-END_TEST
 
 static void give_all(struct ahead_part *part)
 {
@@ -618,7 +606,7 @@ static void give_all(struct ahead_part *part)
 
 /* Whose window was withdrawn may go on as it was told; nothing more is read than there is room for,
  * until there is. */
-START_TEST(withdrawn)
+TEST(withdrawn)
 {
 	size_t left = SIZE_MAX;
 	struct ahead_part other;
@@ -663,28 +651,8 @@ START_TEST(withdrawn)
 	ck_assert(uploads[0].ended);
 	disconnect(&p);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("h2_window");
-
-	tcase_add_checked_fixture(c, setup, proto_unit_fini);
-	tcase_set_timeout(c, 60);
-	tcase_add_test(c, long_path);
-	tcase_add_test(c, file_at_once);
-	tcase_add_test(c, file_behind_a_disk);
-	tcase_add_test(c, file_no_longer);
-	tcase_add_loop_test(c, short_path, 0, 4);
-	tcase_add_loop_test(c, slow_disk, 0, 4);
-	tcase_add_loop_test(c, others_go_on, 0, 2);
-	tcase_add_test(c, others_beside_a_wide_one);
-	tcase_add_test(c, gone_with_bytes);
-	tcase_add_test(c, short_bodies);
-	tcase_add_test(c, all_of_a_worker);
-	tcase_add_loop_test(c, beside_a_crowd, 0, 4);
-	tcase_add_test(c, withdrawn);
-	return c;
-}
+UNIT_FIXTURE(setup, proto_unit_fini)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("h2_window")

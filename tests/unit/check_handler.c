@@ -109,7 +109,7 @@ static void turn(void)
 			slice_eq(slice_of(p_, (len)), SLICE(want)), "\"%.*s\"", (int)(len), p_); \
 	} while (0)
 
-START_TEST(parameters)
+TEST(parameters)
 {
 	const char *name;
 	size_t len;
@@ -127,9 +127,8 @@ START_TEST(parameters)
 	ck_assert_ptr_null(h2d_req_param_at(&req, 3, &name, &len));
 	ck_assert_uint_eq(len, 0);
 }
-END_TEST
 
-START_TEST(length)
+TEST(length)
 {
 	req_start(&req);
 	ck_assert_int_eq(h2d_req_length(&req), -1);
@@ -138,10 +137,9 @@ START_TEST(length)
 	req.has_body = false;
 	ck_assert_int_eq(h2d_req_length(&req), 0);
 }
-END_TEST
 
 /* Nobody gets less than was asked for: of a length that is not known, say. */
-START_TEST(memory)
+TEST(memory)
 {
 	req_start(&req);
 	ck_assert_ptr_nonnull(h2d_req_alloc(&req, 0));
@@ -150,9 +148,8 @@ START_TEST(memory)
 	ck_assert_ptr_null(h2d_req_alloc(&req, (size_t)h2d_req_length(&req)));
 	ck_assert_ptr_null(h2d_req_alloc(&req, SIZE_MAX - 7));
 }
-END_TEST
 
-START_TEST(who)
+TEST(who)
 {
 	size_t len;
 
@@ -164,9 +161,8 @@ START_TEST(who)
 	req.user = SLICE("ann");
 	ck_assert_text(h2d_req_user(&req, &len), len, "ann");
 }
-END_TEST
 
-START_TEST(fields_by_number)
+TEST_EACH(fields_by_number, 2)
 {
 	static const char *const names[] = { "x", "cookie", "x", "y" };
 	const char *name;
@@ -194,9 +190,8 @@ START_TEST(fields_by_number)
 	ck_assert_text(h2d_req_cookie(&req, "b", &len), len, "2");
 	ck_assert_ptr_null(h2d_req_cookie(&req, "c", &len));
 }
-END_TEST
 
-START_TEST(coding)
+TEST(coding)
 {
 	req_field_add(&req, SLICE("accept-encoding"), SLICE("br;q=0.5, gzip, deflate"));
 	req_start(&req);
@@ -205,9 +200,8 @@ START_TEST(coding)
 	ck_assert_ptr_null(h2d_req_coding(&req, "zstd deflate brr"));
 	ck_assert_ptr_null(h2d_req_coding(&req, ""));
 }
-END_TEST
 
-START_TEST(query_parameters)
+TEST(query_parameters)
 {
 	const char *name;
 	size_t len;
@@ -225,10 +219,9 @@ START_TEST(query_parameters)
 	ck_assert_ptr_null(h2d_req_query_param_at(&req, 4, NULL, NULL));
 	ck_assert_text(h2d_req_query(&req, &len), len, "a=1&b+c=%C3%A9&a=2&d");
 }
-END_TEST
 
 /* Handlers copy it, and no call may be given NULL, not even with nothing to copy. */
-START_TEST(no_query)
+TEST(no_query)
 {
 	size_t len = 1;
 
@@ -237,10 +230,9 @@ START_TEST(no_query)
 	ck_assert_ptr_nonnull(h2d_req_query(&req, &len));
 	ck_assert_uint_eq(len, 0);
 }
-END_TEST
 
 /* A handler that asks again and again takes no more memory for it. */
-START_TEST(what_is_asked_twice_is_made_once)
+TEST(what_is_asked_twice_is_made_once)
 {
 	const char *p;
 
@@ -250,9 +242,8 @@ START_TEST(what_is_asked_twice_is_made_once)
 	for (int i = 0; i < 3; i++)
 		ck_assert_ptr_eq(h2d_req_query_param(&req, "a", NULL), p);
 }
-END_TEST
 
-START_TEST(without_memory)
+TEST(without_memory)
 {
 	req.target = SLICE("/p/1/x/2/c?a=1");
 	req_field_add(&req, SLICE("cookie"), SLICE("a=1"));
@@ -266,9 +257,8 @@ START_TEST(without_memory)
 	ck_assert_ptr_null(h2d_req_fields_at(&req, 0, NULL, NULL, NULL));
 	ck_assert_ptr_null(h2d_req_cookie(&req, "a", NULL));
 }
-END_TEST
 
-START_TEST(how_it_came)
+TEST(how_it_came)
 {
 	size_t len;
 
@@ -283,11 +273,10 @@ START_TEST(how_it_came)
 	conn.client_subject = "CN=alice";
 	ck_assert_text(h2d_req_client_subject(&req, &len), len, "CN=alice");
 }
-END_TEST
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-START_TEST(paused_and_resumed)
+TEST(paused_and_resumed)
 {
 	pause_at_start = true;
 	req_start(&req);
@@ -305,9 +294,8 @@ START_TEST(paused_and_resumed)
 	req_body_end(&req);
 	ck_assert_int_eq(req.reply.status, 201);
 }
-END_TEST
 
-START_TEST(paused_piece_by_piece)
+TEST(paused_piece_by_piece)
 {
 	static const size_t sums[] = { 1, 257, 258 };
 	char piece[256] = { 0 }; /* what waits is put together up to this */
@@ -327,9 +315,8 @@ START_TEST(paused_piece_by_piece)
 	}
 	ck_assert_int_eq(req.reply.status, 201);
 }
-END_TEST
 
-START_TEST(paused_while_it_was_to_go_on)
+TEST(paused_while_it_was_to_go_on)
 {
 	pause_at_start = true;
 	req_start(&req);
@@ -344,10 +331,9 @@ START_TEST(paused_while_it_was_to_go_on)
 	ck_assert_uint_eq(uploaded_n, 0);
 	ck_assert_uint_eq(consumed, 1);
 }
-END_TEST
 
 /* What waits for a handler that has answered is nobody's: its credit goes back. */
-START_TEST(paused_and_answered)
+TEST_EACH(paused_and_answered, 2)
 {
 	pause_at_start = true;
 	req_start(&req);
@@ -362,9 +348,8 @@ START_TEST(paused_and_answered)
 	ck_assert_uint_eq(uploaded_n, 0);
 	ck_assert_uint_eq(consumed, 4);
 }
-END_TEST
 
-START_TEST(not_paused)
+TEST(not_paused)
 {
 	req_start(&req);
 	h2d_body_resume(&req);
@@ -373,7 +358,6 @@ START_TEST(not_paused)
 	turn();
 	ck_assert_uint_eq(uploaded_n, 1);
 }
-END_TEST
 
 /* --- interim responses ------------------------------------------------------------------------ */
 
@@ -397,7 +381,7 @@ static const struct h2d_field hints[17] = {
 	{ "x", "y" },
 };
 
-START_TEST(interim_responses)
+TEST(interim_responses)
 {
 	req_start(&req);
 	ck_assert_int_eq(h2d_reply_interim(&req, 103, hints, 2), 0);
@@ -411,9 +395,8 @@ START_TEST(interim_responses)
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	ck_assert_uint_eq(reply_field("link").n, 0);
 }
-END_TEST
 
-START_TEST(interim_fields_that_are_none)
+TEST_EACH(interim_fields_that_are_none, 8)
 {
 	static const struct h2d_field wrong[] = { { "Link", "x" }, { "a b", "x" }, { "", "x" },
 		{ "a", "b\r\nc: d" }, { "a", " b" }, { "content-length", "1" },
@@ -423,34 +406,30 @@ START_TEST(interim_fields_that_are_none)
 	ck_assert_int_eq(h2d_reply_interim(&req, 103, &wrong[_i], 1), -1);
 	ck_assert_int_eq(informs, 0);
 }
-END_TEST
 
 /* Of a client that does not read they wait in memory. */
-START_TEST(interim_responses_without_end)
+TEST(interim_responses_without_end)
 {
 	req_start(&req);
 	while (h2d_reply_interim(&req, 102, NULL, 0) == 0)
 		ck_assert_int_le(informs, 2000);
 	ck_assert_int_eq(informs, 2000);
 }
-END_TEST
 
 static const int no_interims[] = { 100, 101, 200 };
 
-START_TEST(interim_of_a_wrong_status)
+TEST_SIGNAL(interim_of_a_wrong_status, 3, SIGABRT)
 {
 	req_start(&req);
 	h2d_reply_interim(&req, no_interims[_i], NULL, 0);
 }
-END_TEST
 
-START_TEST(interim_behind_the_reply)
+TEST_SIGNAL(interim_behind_the_reply, 1, SIGABRT)
 {
 	req_start(&req);
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	h2d_reply_interim(&req, 103, NULL, 0);
 }
-END_TEST
 
 /* --- trailers --------------------------------------------------------------------------------- */
 
@@ -460,7 +439,7 @@ static ssize_t fill_none(struct h2d_req *r, void *state, char *buf, size_t cap)
 	return 0;
 }
 
-START_TEST(trailers_of_a_reply)
+TEST(trailers_of_a_reply)
 {
 	const struct body *b = &req.reply.body;
 	const struct trailers *t;
@@ -482,9 +461,8 @@ START_TEST(trailers_of_a_reply)
 	ck_assert_int_eq(b->ops->ready(&req.reply.body, 100), 0);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "too late"), -1);
 }
-END_TEST
 
-START_TEST(no_trailers)
+TEST_EACH(no_trailers, 2)
 {
 	req_start(&req);
 	if (_i == 0)
@@ -494,9 +472,8 @@ START_TEST(no_trailers)
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1"), -1);
 	ck_assert_ptr_null(body_trailers(&req.reply.body));
 }
-END_TEST
 
-START_TEST(trailers_of_a_request)
+TEST_EACH(trailers_of_a_request, 2)
 {
 	char name[] = "a", value[] = "1";
 	const char *found;
@@ -520,9 +497,8 @@ START_TEST(trailers_of_a_request)
 		ck_assert_ptr_null(h2d_req_trailer(&req, "c", &len));
 	}
 }
-END_TEST
 
-START_TEST(too_many_trailers)
+TEST_EACH(too_many_trailers, 2)
 {
 	static char large[5000];
 	const struct err *err = NULL;
@@ -536,7 +512,6 @@ START_TEST(too_many_trailers)
 	ck_assert_ptr_eq(err, ERR_FIELDS_TOO_LARGE);
 	ck_assert_int_eq(n, _i == 0 ? TRAILERS_MAX + 1 : 0);
 }
-END_TEST
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
@@ -571,7 +546,7 @@ static void come(const char *p, size_t n, size_t at_once)
 		req_body(&req, p + i, n - i < at_once ? n - i : at_once);
 }
 
-START_TEST(a_form)
+TEST_EACH(a_form, 4)
 {
 	static const size_t steps[] = { 1, 2, 7, 100 };
 	const char text[] = "a=1&b+c=%c3%a9&a=2";
@@ -593,10 +568,9 @@ START_TEST(a_form)
 	ck_assert_str_eq(name, "a");
 	ck_assert_ptr_null(h2d_form_param(&req, "d", &len));
 }
-END_TEST
 
 /* Memory moves as it grows, and what comes behind the end of room is refused, not cut. */
-START_TEST(a_long_form)
+TEST_EACH(a_long_form, 2)
 {
 	char text[8001];
 
@@ -613,9 +587,8 @@ START_TEST(a_long_form)
 	else
 		ck_assert_uint_eq(h2d_form_params(&req), 0);
 }
-END_TEST
 
-START_TEST(no_form)
+TEST_EACH(no_form, 4)
 {
 	static const char *const types[] = { "", "text/plain", "multipart/form-data; boundary=x",
 		"application/x-www-form-urlencodedx" };
@@ -627,9 +600,8 @@ START_TEST(no_form)
 	ck_assert_uint_eq(consumed, 3);
 	ck_assert_int_eq(replies, 1);
 }
-END_TEST
 
-START_TEST(a_form_of_nothing)
+TEST(a_form_of_nothing)
 {
 	req.has_body = false;
 	ask_by_form("");
@@ -637,20 +609,18 @@ START_TEST(a_form_of_nothing)
 	ck_assert_int_eq(form_status, 200);
 	ck_assert_uint_eq(h2d_form_params(&req), 0);
 }
-END_TEST
 
 /* Its length is said: nobody is asked to send it. */
-START_TEST(a_form_that_says_it_is_long)
+TEST(a_form_that_says_it_is_long)
 {
 	req.body_length = 8001;
 	ask_by_form("application/x-www-form-urlencoded");
 	ck_assert_int_eq(form_status, 413);
 	ck_assert_int_eq(wanted, 0);
 }
-END_TEST
 
 /* A form ends with its request, read half. */
-START_TEST(who_sends_a_form_leaves)
+TEST_EACH(who_sends_a_form_leaves, 2)
 {
 	ask_by_form("application/x-www-form-urlencoded");
 	come("a=1", 3, 2);
@@ -662,7 +632,6 @@ START_TEST(who_sends_a_form_leaves)
 	ck_assert_int_eq(gones, 1);
 	ck_assert_uint_eq(consumed, 3);
 }
-END_TEST
 
 /* --- timers ----------------------------------------------------------------------------------- */
 
@@ -692,7 +661,7 @@ static struct h2d_timer *timer_of_50(void)
 	return t;
 }
 
-START_TEST(timer_fires_once)
+TEST(timer_fires_once)
 {
 	struct h2d_timer *t = timer_of_50();
 
@@ -706,9 +675,8 @@ START_TEST(timer_fires_once)
 	pass(1000);
 	ck_assert_int_eq(fires, 2);
 }
-END_TEST
 
-START_TEST(timer_moved_and_stopped)
+TEST(timer_moved_and_stopped)
 {
 	struct h2d_timer *t = timer_of_50();
 
@@ -720,17 +688,15 @@ START_TEST(timer_moved_and_stopped)
 	pass(10000);
 	ck_assert_int_eq(fires, 0);
 }
-END_TEST
 
-START_TEST(timer_of_a_time_that_never_comes)
+TEST(timer_of_a_time_that_never_comes)
 {
 	h2d_timer_set(timer_of_50(), UINT64_MAX);
 	pass(UINT64_C(1000) * 3600 * 24 * 365);
 	ck_assert_int_eq(fires, 0);
 }
-END_TEST
 
-START_TEST(timer_ends_with_its_request)
+TEST_EACH(timer_ends_with_its_request, 2)
 {
 	struct h2d_timer *t = timer_of_50(), *other = h2d_timer_new(&req, on_timer);
 
@@ -745,7 +711,6 @@ START_TEST(timer_ends_with_its_request)
 	pass(1000);
 	ck_assert_int_eq(fires, 0);
 }
-END_TEST
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
@@ -788,7 +753,7 @@ static void turn_until(const int *what)
 		ck_assert_int_eq(loop_turn(&loop, -1), 0);
 }
 
-START_TEST(work_is_done)
+TEST(work_is_done)
 {
 	struct errand e = { 0 };
 
@@ -803,10 +768,9 @@ START_TEST(work_is_done)
 	ck_assert_int_eq(req.reply.status, 200);
 	ck_assert(!belonging_any(&req.belongings));
 }
-END_TEST
 
 /* The first is with the only thread when the request ends, the second in line. */
-START_TEST(work_outlives_its_request)
+TEST_EACH(work_outlives_its_request, 2)
 {
 	struct errand held = { .hold = true }, queued = { 0 };
 
@@ -829,9 +793,8 @@ START_TEST(work_outlives_its_request)
 	ck_assert_int_eq(queued.dones, 1);
 	ck_assert_int_eq(counters->offload_jobs, 0);
 }
-END_TEST
 
-START_TEST(work_without_threads)
+TEST(work_without_threads)
 {
 	struct errand e = { 0 };
 
@@ -842,10 +805,9 @@ START_TEST(work_without_threads)
 	ck_assert_int_eq(e.runs + e.dones, 0);
 	ck_assert(!belonging_any(&req.belongings));
 }
-END_TEST
 
 /* One of several ends first, another later: each knows its own. */
-START_TEST(works_side_by_side)
+TEST(works_side_by_side)
 {
 	struct errand held = { .hold = true }, quick = { 0 };
 
@@ -861,11 +823,10 @@ START_TEST(works_side_by_side)
 	turn_until(&held.dones);
 	ck_assert(quick.with_request && !held.with_request);
 }
-END_TEST
 
 /* --- faults of handlers ----------------------------------------------------------------------- */
 
-START_TEST(length_that_wrapped)
+TEST_SIGNAL(length_that_wrapped, 6, SIGABRT)
 {
 	req_start(&req);
 	if (_i < 5)
@@ -873,7 +834,6 @@ START_TEST(length_that_wrapped)
 	else
 		h2d_consume(&req, (size_t)-1);
 }
-END_TEST
 
 static void *asks(void *arg)
 {
@@ -892,7 +852,7 @@ static void never(struct h2d_req *r, void *state, void *job)
 }
 
 /* A thread of the server's, or of the handler's own. */
-START_TEST(called_in_a_thread)
+TEST_SIGNAL(called_in_a_thread, 2, SIGABRT)
 {
 	pthread_t thread;
 
@@ -904,7 +864,6 @@ START_TEST(called_in_a_thread)
 		pthread_create(&thread, NULL, asks, &req);
 	sem_wait(&entered); /* for ever */
 }
-END_TEST
 
 static void told(const char *want)
 {
@@ -928,14 +887,13 @@ static void tell_calls(void)
 	told("words" WORDS_OF_THING);
 }
 
-START_TEST(words_of_calls)
+TEST(words_of_calls)
 {
 	at_start = tell_calls;
 	told("words");
 	req_start(&req);
 	told("words");
 }
-END_TEST
 
 static void told_timer(struct h2d_req *r, void *state)
 {
@@ -944,7 +902,7 @@ static void told_timer(struct h2d_req *r, void *state)
 	fires++;
 }
 
-START_TEST(words_of_a_timer)
+TEST(words_of_a_timer)
 {
 	req_start(&req);
 	wheel_advance(&loop.wheel, clock_ms());
@@ -953,57 +911,7 @@ START_TEST(words_of_a_timer)
 	ck_assert_int_eq(fires, 1);
 	told("words");
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("handler");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, parameters);
-	tcase_add_test(tc, length);
-	tcase_add_test(tc, memory);
-	tcase_add_test(tc, who);
-	tcase_add_loop_test(tc, fields_by_number, 0, 2);
-	tcase_add_test(tc, coding);
-	tcase_add_test(tc, query_parameters);
-	tcase_add_test(tc, no_query);
-	tcase_add_test(tc, what_is_asked_twice_is_made_once);
-	tcase_add_test(tc, without_memory);
-	tcase_add_test(tc, how_it_came);
-	tcase_add_test(tc, paused_and_resumed);
-	tcase_add_test(tc, paused_piece_by_piece);
-	tcase_add_test(tc, paused_while_it_was_to_go_on);
-	tcase_add_loop_test(tc, paused_and_answered, 0, 2);
-	tcase_add_test(tc, not_paused);
-	tcase_add_test(tc, interim_responses);
-	tcase_add_loop_test(tc, interim_fields_that_are_none, 0, 8);
-	tcase_add_test(tc, interim_responses_without_end);
-	tcase_add_loop_test_raise_signal(tc, interim_of_a_wrong_status, SIGABRT, 0, 3);
-	tcase_add_test_raise_signal(tc, interim_behind_the_reply, SIGABRT);
-	tcase_add_test(tc, trailers_of_a_reply);
-	tcase_add_loop_test(tc, no_trailers, 0, 2);
-	tcase_add_loop_test(tc, trailers_of_a_request, 0, 2);
-	tcase_add_loop_test(tc, too_many_trailers, 0, 2);
-	tcase_add_loop_test(tc, a_form, 0, 4);
-	tcase_add_loop_test(tc, a_long_form, 0, 2);
-	tcase_add_loop_test(tc, no_form, 0, 4);
-	tcase_add_test(tc, a_form_of_nothing);
-	tcase_add_test(tc, a_form_that_says_it_is_long);
-	tcase_add_loop_test(tc, who_sends_a_form_leaves, 0, 2);
-	tcase_add_test(tc, timer_fires_once);
-	tcase_add_test(tc, timer_moved_and_stopped);
-	tcase_add_test(tc, timer_of_a_time_that_never_comes);
-	tcase_add_loop_test(tc, timer_ends_with_its_request, 0, 2);
-	tcase_add_test(tc, work_is_done);
-	tcase_add_loop_test(tc, work_outlives_its_request, 0, 2);
-	tcase_add_test(tc, work_without_threads);
-	tcase_add_test(tc, works_side_by_side);
-	tcase_add_loop_test_raise_signal(tc, length_that_wrapped, SIGABRT, 0, 6);
-	tcase_add_loop_test_raise_signal(tc, called_in_a_thread, SIGABRT, 0, 2);
-	tcase_add_test(tc, words_of_calls);
-	tcase_add_test(tc, words_of_a_timer);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("handler")

@@ -69,7 +69,7 @@ static char *said(const struct metric_row *of, unsigned n, bool *out)
 	return err;
 }
 
-START_TEST(a_row)
+TEST_ROWS(a_row, rows)
 {
 	const struct metric_row two[] = {
 		{ "a/metrics.def", 1, "kv", "a_total", "Help.", NULL, 0 },
@@ -87,9 +87,8 @@ START_TEST(a_row)
 	ck_assert_int_eq(out, rows[_i].fault == NULL);
 	free(err);
 }
-END_TEST
 
-START_TEST(too_many_rows)
+TEST(too_many_rows)
 {
 	static char names[HANDLER_COUNTS_ROWS + 2][24];
 	struct metric_row many[HANDLER_COUNTS_ROWS + 2];
@@ -107,7 +106,6 @@ START_TEST(too_many_rows)
 	ck_assert_str_eq(err, "m:65: metric \"a64_total\": there is room for 64 metrics\n");
 	free(err);
 }
-END_TEST
 
 /* --- counting --------------------------------------------------------------------------------- */
 
@@ -118,7 +116,7 @@ static const struct handler_count *of(const struct handler_metric *row)
 	return &counts.v[row - handler_metrics.rows];
 }
 
-START_TEST(counts_and_values)
+TEST(counts_and_values)
 {
 	const struct handler_metric *hits = handler_counts_row("t_metrics", "t_hits_total");
 	const struct handler_metric *time = handler_counts_row("t_metrics", "t_query_seconds");
@@ -140,10 +138,9 @@ START_TEST(counts_and_values)
 	ck_assert_int_eq((int)of(time)->buckets[4], 1);
 	ck_assert_int_eq((int)handler_counts_values(time, of(time)), 8);
 }
-END_TEST
 
 /* A process gone mad writes anything. */
-START_TEST(sums)
+TEST(sums)
 {
 	struct handler_counts sum = { 0 }, mad = { 0 };
 
@@ -157,9 +154,8 @@ START_TEST(sums)
 		ck_assert(sum.v[i].sum == 0);
 	ck_assert(sum.v[3].sum == 4);
 }
-END_TEST
 
-START_TEST(text)
+TEST(text)
 {
 	char buf[32];
 
@@ -168,19 +164,6 @@ START_TEST(text)
 	ck_assert_str_eq(handler_counts_text(buf, 0.1 + 0.2), "0.30000000000000004");
 	ck_assert_str_eq(handler_counts_text(buf, 4294967299.0), "4294967299");
 	ck_assert_str_eq(handler_counts_text(buf, 9007199254740991.0), "9007199254740991");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("handler_counts");
-
-	tcase_add_loop_test(c, a_row, 0, sizeof(rows) / sizeof(rows[0]));
-	tcase_add_test(c, too_many_rows);
-	tcase_add_test(c, counts_and_values);
-	tcase_add_test(c, sums);
-	tcase_add_test(c, text);
-	return c;
 }
 
 UNIT_MAIN_PURE("handler_counts")

@@ -138,7 +138,7 @@ static void say(const char *text)
 	proto_unit_pull(server, &out, 1 << 18, drop, NULL);
 }
 
-START_TEST(behind_the_answer)
+TEST(behind_the_answer)
 {
 	say(REQUEST "12345");
 	ck_assert_int_eq(ends, 1);
@@ -155,11 +155,10 @@ START_TEST(behind_the_answer)
 	}
 	ck_assert_int_eq(ends, 101);
 }
-END_TEST
 
 /* The server's own answer to a body that is malformed: the request is there, for the handler it is
  * not. */
-START_TEST(behind_gone)
+TEST(behind_gone)
 {
 	say(HEAD "transfer-encoding: chunked\r\n\r\n");
 	ck_assert_int_eq(starts, 1);
@@ -167,16 +166,7 @@ START_TEST(behind_gone)
 	seen(kept_state);
 	proto_unit_pull(server, &out, 1 << 18, drop, NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("handler_memory");
-
-	tcase_add_checked_fixture(tc, setup, proto_unit_fini);
-	tcase_add_test(tc, behind_the_answer);
-	tcase_add_test(tc, behind_gone);
-	return tc;
-}
+UNIT_FIXTURE(setup, proto_unit_fini)
 
 UNIT_MAIN("handler_memory")

@@ -86,33 +86,30 @@ static void between(void)
 	call(nothing);
 }
 
-START_TEST(a_slow_call_is_found)
+TEST(a_slow_call_is_found)
 {
 	handler_slow_start();
 	ck_assert(once(one, 1));
 	ck_assert(once(many_and_one, 1));
 	handler_slow_stop();
 }
-END_TEST
 
-START_TEST(a_call_inside_of_another_is_its_time)
+TEST(a_call_inside_of_another_is_its_time)
 {
 	handler_slow_start();
 	ck_assert(once(nest, 1));
 	ck_assert(once(nest_after, 1));
 	handler_slow_stop();
 }
-END_TEST
 
-START_TEST(what_is_between_calls_is_no_call)
+TEST(what_is_between_calls_is_no_call)
 {
 	handler_slow_start();
 	ck_assert(once(between, 0));
 	handler_slow_stop();
 }
-END_TEST
 
-START_TEST(nobody_looks)
+TEST(nobody_looks)
 {
 	ck_assert_int_eq(found(one), 0);
 	handler_slow_start();
@@ -120,18 +117,7 @@ START_TEST(nobody_looks)
 	ck_assert_int_eq(found(one), 0);
 	handler_slow_stop();
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("handler_slow");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_test(tc, a_slow_call_is_found);
-	tcase_add_test(tc, a_call_inside_of_another_is_its_time);
-	tcase_add_test(tc, what_is_between_calls_is_no_call);
-	tcase_add_test(tc, nobody_looks);
-	return tc;
-}
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("handler_slow")

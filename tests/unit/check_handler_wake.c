@@ -77,7 +77,7 @@ static void *frees_it(void *arg)
 	return NULL;
 }
 
-START_TEST(woken_once)
+TEST(woken_once)
 {
 	turn();
 	ck_assert_int_eq(wakes, 0);
@@ -93,9 +93,8 @@ START_TEST(woken_once)
 	turn();
 	ck_assert_int_eq(wakes, 2);
 }
-END_TEST
 
-START_TEST(woken_from_inside)
+TEST(woken_from_inside)
 {
 	again = 1;
 	h2d_wake(waker);
@@ -106,9 +105,8 @@ START_TEST(woken_from_inside)
 	ck_assert_int_eq(wakes, 2);
 	h2d_waker_free(waker);
 }
-END_TEST
 
-START_TEST(several)
+TEST(several)
 {
 	struct h2d_waker *other = h2d_waker_new(&req, on_wake);
 
@@ -119,9 +117,8 @@ START_TEST(several)
 	h2d_waker_free(other);
 	h2d_waker_free(waker);
 }
-END_TEST
 
-START_TEST(the_request_is_gone)
+TEST_EACH(the_request_is_gone, 4)
 {
 	if (_i % 2 == 1)
 		h2d_wake(waker);
@@ -138,18 +135,7 @@ START_TEST(the_request_is_gone)
 	in_thread(frees_it, waker);
 	h2d_waker_free(NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("handler_wake");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, woken_once);
-	tcase_add_test(tc, woken_from_inside);
-	tcase_add_test(tc, several);
-	tcase_add_loop_test(tc, the_request_is_gone, 0, 4);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("handler_wake")

@@ -62,7 +62,7 @@ static void teardown(void)
 	loop_fini(&loop);
 }
 
-START_TEST(started_once_each)
+TEST(started_once_each)
 {
 	ck_assert_int_eq(handlers_start(&env), 0);
 	ck_assert_int_eq(inits, 2);
@@ -75,9 +75,8 @@ START_TEST(started_once_each)
 	handlers_stop(&env);
 	ck_assert_int_eq(exits, 2);
 }
-END_TEST
 
-START_TEST(one_that_refuses)
+TEST_EACH(one_that_refuses, 2)
 {
 	refused = _i + 1;
 	ck_assert_int_eq(handlers_start(&env), -1);
@@ -85,7 +84,6 @@ START_TEST(one_that_refuses)
 	handlers_stop(&env);
 	ck_assert_int_eq(exits, refused - 1);
 }
-END_TEST
 
 static void on_timer(struct h2d_req *req, void *ctx)
 {
@@ -98,7 +96,7 @@ static void on_timer(struct h2d_req *req, void *ctx)
 	fires++;
 }
 
-START_TEST(timer_of_a_worker)
+TEST(timer_of_a_worker)
 {
 	struct h2d_timer *t;
 
@@ -111,7 +109,6 @@ START_TEST(timer_of_a_worker)
 	/* One that is set when the worker ends goes with it. */
 	h2d_timer_set(t, 50);
 }
-END_TEST
 
 static void on_change(void *arg, unsigned what)
 {
@@ -120,7 +117,7 @@ static void on_change(void *arg, unsigned what)
 		fires++;
 }
 
-START_TEST(watch_of_a_worker)
+TEST_EACH(watch_of_a_worker, 2)
 {
 	struct h2d_watch *w;
 	bool counts = true;
@@ -145,18 +142,7 @@ START_TEST(watch_of_a_worker)
 	/* Else the end of the worker frees it. */
 	h2d_watch_free(NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("handler_worker");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, started_once_each);
-	tcase_add_loop_test(tc, one_that_refuses, 0, 2);
-	tcase_add_test(tc, timer_of_a_worker);
-	tcase_add_loop_test(tc, watch_of_a_worker, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("handler_worker")

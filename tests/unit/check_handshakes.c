@@ -84,7 +84,7 @@ static int living(int n)
 }
 
 /* However many they are, of one address. */
-START_TEST(a_burst)
+TEST(a_burst)
 {
 	for (int i = 0; i < CONNS - 1; i++)
 		begin(i, 0);
@@ -93,9 +93,8 @@ START_TEST(a_burst)
 	ck_assert_int_eq(living(CONNS), CONNS);
 	ck_assert_uint_eq(env.handshakes.budget.held, 0);
 }
-END_TEST
 
-START_TEST(half_of_what_is_left)
+TEST(half_of_what_is_left)
 {
 	for (int i = 0; i < 30; i++)
 		begin(i, 0);
@@ -110,10 +109,9 @@ START_TEST(half_of_what_is_left)
 		handshakes_end(&conns[i]);
 	ck_assert_uint_eq(env.handshakes.budget.held, 0);
 }
-END_TEST
 
 /* Where all places are taken the oldest is closed, for a client that has fewer. */
-START_TEST(the_oldest)
+TEST(the_oldest)
 {
 	env.handshakes.budget.max = 16;
 	for (int i = 0; i < 16; i++)
@@ -125,10 +123,9 @@ START_TEST(the_oldest)
 	ck_assert_int_eq(living(17), 16);
 	ck_assert_uint_eq(env.handshakes.budget.held, 16);
 }
-END_TEST
 
 /* What has bytes in its socket waits for h2d, and so do those behind it. */
-START_TEST(h2d_is_late)
+TEST(h2d_is_late)
 {
 	env.handshakes.budget.max = 16;
 	for (int i = 0; i < 40; i++)
@@ -138,9 +135,8 @@ START_TEST(h2d_is_late)
 	ck_assert_int_eq(living(41), 41);
 	ck_assert_uint_eq(env.handshakes.budget.held, 0);
 }
-END_TEST
 
-START_TEST(no_handshakes)
+TEST(no_handshakes)
 {
 	struct stream_conn *c;
 
@@ -156,19 +152,7 @@ START_TEST(no_handshakes)
 	begin(40, 0);
 	ck_assert_int_eq(living(41), 41);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("handshakes");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, a_burst);
-	tcase_add_test(c, half_of_what_is_left);
-	tcase_add_test(c, the_oldest);
-	tcase_add_test(c, h2d_is_late);
-	tcase_add_test(c, no_handshakes);
-	return c;
-}
+UNIT_FIXTURE(setup, NULL)
 
 UNIT_MAIN("handshakes")

@@ -7,7 +7,7 @@ enum { N = 3 };
 
 static const int64_t bounds[N] = { 10, 20, 40 };
 
-START_TEST(bucket)
+TEST(bucket)
 {
 	static const struct {
 		int64_t value;
@@ -18,7 +18,6 @@ START_TEST(bucket)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_int_eq(histogram_bucket(bounds, N, cases[i].value), cases[i].bucket);
 }
-END_TEST
 
 static double quantile(int64_t a, int64_t b, int64_t c, int64_t d, double q)
 {
@@ -27,7 +26,7 @@ static double quantile(int64_t a, int64_t b, int64_t c, int64_t d, double q)
 	return histogram_quantile(bounds, N, buckets, q);
 }
 
-START_TEST(quantiles)
+TEST(quantiles)
 {
 	ck_assert_double_eq_tol(quantile(4, 0, 0, 0, 0.5), 5, 1e-9);
 	ck_assert_double_eq_tol(quantile(2, 2, 0, 0, 0.5), 10, 1e-9);
@@ -37,9 +36,8 @@ START_TEST(quantiles)
 	ck_assert_double_eq_tol(quantile(0, 0, 0, 7, 0.5), 40, 1e-9);
 	ck_assert_double_eq_tol(quantile(0, 3, 0, 0, 0), 0, 1e-9);
 }
-END_TEST
 
-START_TEST(nothing_and_nonsense)
+TEST(nothing_and_nonsense)
 {
 	static const int64_t mad[N + 1] = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 
@@ -49,17 +47,6 @@ START_TEST(nothing_and_nonsense)
 	ck_assert_int_eq(histogram_count((const int64_t[]){ 1, -7, 2, 0 }, N), 3);
 	ck_assert_int_gt(histogram_count(mad, N), 0);
 	ck_assert_double_ge(histogram_quantile(bounds, N, mad, 0.5), 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("histogram");
-
-	tcase_add_test(c, bucket);
-	tcase_add_test(c, quantiles);
-	tcase_add_test(c, nothing_and_nonsense);
-	return c;
 }
 
 UNIT_MAIN_PURE("histogram")

@@ -107,7 +107,7 @@ static const struct field usual[] = {
 };
 
 /* What was said before takes a byte; a tag and a length are said each time. */
-START_TEST(repeats)
+TEST(repeats)
 {
 	enum { N = sizeof(usual) / sizeof(usual[0]) };
 	struct field other[N];
@@ -121,9 +121,8 @@ START_TEST(repeats)
 	ck_assert_uint_eq(encode(other, N), 7 + (2 + 1 + 16) + (2 + 1 + 3));
 	end();
 }
-END_TEST
 
-START_TEST(every_byte)
+TEST(every_byte)
 {
 	char text[256];
 	struct field f = { SLICE("x"), slice_of(text, 1) };
@@ -144,9 +143,8 @@ START_TEST(every_byte)
 	}
 	end();
 }
-END_TEST
 
-START_TEST(statuses)
+TEST(statuses)
 {
 	char text[16];
 
@@ -160,7 +158,6 @@ START_TEST(statuses)
 	}
 	end();
 }
-END_TEST
 
 static struct slice random_text(char *to, unsigned most)
 {
@@ -210,7 +207,7 @@ static size_t resize(nghttp2_hd_deflater *deflater)
 	return (size_t)n;
 }
 
-START_TEST(anything)
+TEST(anything)
 {
 	static char text[FIELDS][2][TEXT];
 	struct field fields[FIELDS];
@@ -236,18 +233,6 @@ START_TEST(anything)
 	}
 	nghttp2_hd_deflate_del(deflater);
 	end();
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("hpack");
-
-	tcase_add_test(c, repeats);
-	tcase_add_test(c, every_byte);
-	tcase_add_test(c, statuses);
-	tcase_add_test(c, anything);
-	return c;
 }
 
 UNIT_MAIN_PURE("hpack")

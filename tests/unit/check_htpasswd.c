@@ -40,7 +40,7 @@ static const struct {
 	{ "a:1\n\357\273\277b:2\n", "b", "" },
 };
 
-START_TEST(a_text)
+TEST_ROWS(a_text, texts)
 {
 	size_t n = strlen(texts[_i].text);
 	char *exact = malloc(n); /* no byte behind it is read */
@@ -52,7 +52,6 @@ START_TEST(a_text)
 		slice_eq(hash, slice_str(texts[_i].hash)), "%d: \"%.*s\"", _i, SLICE_ARG(hash));
 	free(exact);
 }
-END_TEST
 
 /* What Debian's crypt(5) has; "" is the old DES. */
 static const struct {
@@ -71,7 +70,7 @@ static const char *hash_of(const char *password, const char *prefix, unsigned lo
 	return strcpy(hashed, crypt(password, salt));
 }
 
-START_TEST(a_kind)
+TEST_ROWS(a_kind, kinds)
 {
 	struct slice hash = slice_str(hash_of("p\xc3\xa4ss", kinds[_i].prefix, kinds[_i].count));
 
@@ -84,9 +83,8 @@ START_TEST(a_kind)
 	ck_assert(!htpasswd_foreign(hash));
 	ck_assert(!htpasswd_plain(hash));
 }
-END_TEST
 
-START_TEST(plain_text)
+TEST(plain_text)
 {
 	static const char *const plain[] = { "x", "secret", "pass word", "0123456789ab",
 		"0123456789abcd", "0123456789ab:", "caf\xc3\xa9" };
@@ -98,9 +96,8 @@ START_TEST(plain_text)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		ck_assert_msg(!htpasswd_plain(slice_str(others[i])), "%s", others[i]);
 }
-END_TEST
 
-START_TEST(what_is_no_hash)
+TEST(what_is_no_hash)
 {
 	static const char *const hashes[] = { "", "*", "!", "*0", "*1", "x", "secret", "$",
 		"$9$a$b", "$2b$", "$apr1$abcdefgh$xxxxxxxxxxxxxxxxxxxxxx",
@@ -113,7 +110,6 @@ START_TEST(what_is_no_hash)
 	ck_assert(!htpasswd_verify("secret", slice_of(long_one, sizeof(long_one))));
 	ck_assert(!htpasswd_verify("secret", slice_of(long_one, CRYPT_OUTPUT_SIZE)));
 }
-END_TEST
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -152,7 +148,7 @@ static enum htpasswd_result check(struct htpasswd *h, const char *user, const ch
 	return htpasswd_check(h);
 }
 
-START_TEST(a_file)
+TEST(a_file)
 {
 	struct htpasswd h = { 0 };
 	char text[CRYPT_OUTPUT_SIZE + 100];
@@ -170,9 +166,8 @@ START_TEST(a_file)
 	ck_assert_int_eq(check(&h, "bob", "secret"), HTPASSWD_WRONG);
 	ck_assert(h.foreign);
 }
-END_TEST
 
-START_TEST(a_file_that_changes)
+TEST(a_file_that_changes)
 {
 	struct htpasswd h = { 0 };
 	struct file_id known;
@@ -186,7 +181,6 @@ START_TEST(a_file_that_changes)
 	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_WRONG);
 	ck_assert(!file_id_eq(&known, &h.stamp));
 }
-END_TEST
 
 /* Of the processor: the machine may be busy. */
 static double seconds(const char *user)
@@ -203,7 +197,7 @@ static double seconds(const char *user)
 
 /* A third of it, at least, whoever is asked for: bcrypt at 8 is some 15 ms, MD5 one, reading the
  * file a hundredth of one. */
-START_TEST(each_takes_as_long)
+TEST(each_takes_as_long)
 {
 	static const char *const users[] = { "nobody", "bob", "locked", "md5", "anna" };
 	char text[4 * CRYPT_OUTPUT_SIZE], md5[CRYPT_OUTPUT_SIZE];
@@ -222,9 +216,8 @@ START_TEST(each_takes_as_long)
 	}
 	ck_assert_double_gt(least, most / 3);
 }
-END_TEST
 
-START_TEST(two_kinds)
+TEST(two_kinds)
 {
 	struct htpasswd h = { 0 };
 	char text[3 * CRYPT_OUTPUT_SIZE], md5[CRYPT_OUTPUT_SIZE];
@@ -238,9 +231,8 @@ START_TEST(two_kinds)
 	ck_assert_int_eq(check(&h, "anna", "first"), HTPASSWD_WRONG);
 	ck_assert_int_eq(check(&h, "nobody", "first"), HTPASSWD_WRONG);
 }
-END_TEST
 
-START_TEST(what_is_no_file)
+TEST(what_is_no_file)
 {
 	struct htpasswd h = { 0 };
 
@@ -259,24 +251,8 @@ START_TEST(what_is_no_file)
 	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
 	ck_assert_int_eq(h.error, EFBIG);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("htpasswd");
-
-	tcase_set_timeout(c, 60);
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, a_text, 0, sizeof(texts) / sizeof(texts[0]));
-	tcase_add_loop_test(c, a_kind, 0, sizeof(kinds) / sizeof(kinds[0]));
-	tcase_add_test(c, what_is_no_hash);
-	tcase_add_test(c, plain_text);
-	tcase_add_test(c, a_file);
-	tcase_add_test(c, a_file_that_changes);
-	tcase_add_test(c, each_takes_as_long);
-	tcase_add_test(c, two_kinds);
-	tcase_add_test(c, what_is_no_file);
-	return c;
-}
+UNIT_TIMEOUT(60)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("htpasswd")

@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-START_TEST(numbers)
+TEST(numbers)
 {
 	char b[HUMAN_SIZE];
 
@@ -11,15 +11,6 @@ START_TEST(numbers)
 	ck_assert_str_eq(human_bytes(b, 1536), "1.5 KiB");
 	ck_assert_str_eq(human_bytes(b, 1024 * 1024 - 1), "1.0 MiB");
 	ck_assert_str_eq(human_bytes(b, UINT64_MAX), "16 EiB");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("human");
-
-	tcase_add_test(t, numbers);
-	return t;
 }
 
 UNIT_MAIN_PURE("human")

@@ -83,7 +83,7 @@ static void *load(int fd, size_t *n)
 	return p;
 }
 
-START_TEST(finds_everything)
+TEST(finds_everything)
 {
 	struct built_image img;
 	size_t n;
@@ -110,9 +110,8 @@ START_TEST(finds_everything)
 	free(h);
 	finish(&img);
 }
-END_TEST
 
-START_TEST(is_sealed)
+TEST(is_sealed)
 {
 	struct built_image img;
 	char name[40];
@@ -130,11 +129,10 @@ START_TEST(is_sealed)
 	}
 	finish(&img);
 }
-END_TEST
 
 /* Every byte of head and first entry, and every slot, with a wrong value: no crash, mostly a
  * refusal. */
-START_TEST(hostile_index)
+TEST(hostile_index)
 {
 	struct built_image img;
 	size_t n, nmarks;
@@ -174,9 +172,8 @@ START_TEST(hostile_index)
 	free(marks);
 	finish(&img);
 }
-END_TEST
 
-START_TEST(no_free_slot)
+TEST(no_free_slot)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -208,7 +205,6 @@ START_TEST(no_free_slot)
 	free(marks);
 	finish(&img);
 }
-END_TEST
 
 /* --- image maps ------------------------------------------------------------------------------- */
 
@@ -256,7 +252,7 @@ static void stop(void)
 	ck_assert_int_eq(counters->offload_jobs, 0);
 }
 
-START_TEST(map_fresh_and_stale)
+TEST(map_fresh_and_stale)
 {
 	struct built_image img;
 	struct image_map *v;
@@ -284,9 +280,8 @@ START_TEST(map_fresh_and_stale)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	stop();
 }
-END_TEST
 
-START_TEST(map_outlives_its_maker)
+TEST(map_outlives_its_maker)
 {
 	struct built_image img;
 	const struct image_entry *e;
@@ -315,10 +310,9 @@ START_TEST(map_outlives_its_maker)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	stop();
 }
-END_TEST
 
 /* What two images have in common is mapped once, and goes with the second of them. */
-START_TEST(maps_share_segments)
+TEST(maps_share_segments)
 {
 	struct built_image img, next;
 	struct image_map *v, *w;
@@ -350,9 +344,8 @@ START_TEST(maps_share_segments)
 	finish(&img);
 	stop();
 }
-END_TEST
 
-START_TEST(map_refuses)
+TEST(map_refuses)
 {
 	struct built_image img, other;
 	struct image_map *v;
@@ -383,22 +376,6 @@ START_TEST(map_refuses)
 	built_image_close(&other);
 	finish(&img);
 	stop();
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("image");
-
-	tcase_add_test(tc, finds_everything);
-	tcase_add_test(tc, is_sealed);
-	tcase_add_test(tc, hostile_index);
-	tcase_add_test(tc, no_free_slot);
-	tcase_add_test(tc, map_fresh_and_stale);
-	tcase_add_test(tc, map_outlives_its_maker);
-	tcase_add_test(tc, maps_share_segments);
-	tcase_add_test(tc, map_refuses);
-	return tc;
 }
 
 UNIT_MAIN("image")

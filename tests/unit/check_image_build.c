@@ -69,7 +69,7 @@ static void expect(const struct built_image *img, const struct image_head *h, co
 	ck_assert(slice_eq(slice_of(image_strings(h) + e->type.at, e->type.n), slice_str(type)));
 }
 
-START_TEST(whole_tree)
+TEST(whole_tree)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -99,10 +99,9 @@ START_TEST(whole_tree)
 	free(h);
 	stop(&img);
 }
-END_TEST
 
 /* Where a link leads may change unseen: the disk answers for it. */
-START_TEST(links)
+TEST(links)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -122,9 +121,8 @@ START_TEST(links)
 	free(h);
 	stop(&img);
 }
-END_TEST
 
-START_TEST(no_files)
+TEST(no_files)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct built_image img;
@@ -142,9 +140,8 @@ START_TEST(no_files)
 	ck_assert_int_eq(img.nfds, IMAGE_FDS);
 	stop(&img);
 }
-END_TEST
 
-START_TEST(unreadable)
+TEST(unreadable)
 {
 	struct built_image img;
 
@@ -165,9 +162,8 @@ START_TEST(unreadable)
 		ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_int_eq(chmod(tree_path("shut"), 0700), 0);
 }
-END_TEST
 
-START_TEST(sizes)
+TEST(sizes)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -194,9 +190,8 @@ START_TEST(sizes)
 	free(data);
 	stop(&img);
 }
-END_TEST
 
-START_TEST(many_files)
+TEST(many_files)
 {
 	struct built_image img;
 	char name[64];
@@ -217,7 +212,6 @@ START_TEST(many_files)
 	ck_assert_uint_eq(img.nentries, 2000);
 	stop(&img);
 }
-END_TEST
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
@@ -246,7 +240,7 @@ static bool is_stale(const struct built_image *img, const struct image_head *h, 
 	return img->marks->stale[find(h, path) - image_entries(h)] != 0;
 }
 
-START_TEST(edited)
+TEST(edited)
 {
 	struct built_image img, next;
 	struct image_head *h;
@@ -276,10 +270,9 @@ START_TEST(edited)
 	built_image_close(&next);
 	stop(&img);
 }
-END_TEST
 
 /* Until it is read nobody knows what lies beside: the disk answers, not an image without it. */
-START_TEST(sidecar_to_be_read)
+TEST(sidecar_to_be_read)
 {
 	struct built_image img, next;
 	struct image_head *h;
@@ -306,7 +299,6 @@ START_TEST(sidecar_to_be_read)
 	built_image_close(&next);
 	stop(&img);
 }
-END_TEST
 
 static struct backlog backlog;
 static unsigned nfresh_midway;
@@ -324,7 +316,7 @@ static void in_the_middle(void *ctx)
 }
 
 /* What changes while an image is made is marked at once, and known when it is made. */
-START_TEST(changes_in_a_long_step)
+TEST(changes_in_a_long_step)
 {
 	struct built_image img, next;
 	struct image_head *h;
@@ -359,10 +351,9 @@ START_TEST(changes_in_a_long_step)
 	built_image_close(&next);
 	stop(&img);
 }
-END_TEST
 
 /* More of them than it keeps: everything may have changed. */
-START_TEST(changes_past_all_memory)
+TEST(changes_past_all_memory)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -385,9 +376,8 @@ START_TEST(changes_past_all_memory)
 	backlog_fini(&backlog);
 	stop(&img);
 }
-END_TEST
 
-START_TEST(comes_and_goes)
+TEST(comes_and_goes)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -427,10 +417,9 @@ START_TEST(comes_and_goes)
 	free(h);
 	stop(&img);
 }
-END_TEST
 
 /* A rescan finds what no watch told, and reads nothing else. */
-START_TEST(rescan)
+TEST(rescan)
 {
 	struct built_image img;
 	struct image_head *h;
@@ -461,10 +450,9 @@ START_TEST(rescan)
 	free(h);
 	stop(&img);
 }
-END_TEST
 
 /* Read within two seconds of its last change: read again, once; then its file_id is enough. */
-START_TEST(settles)
+TEST(settles)
 {
 	struct built_image img;
 	struct timespec wall;
@@ -490,10 +478,9 @@ START_TEST(settles)
 	ck_assert_uint_eq(b.segments.n, 1);
 	stop(&img);
 }
-END_TEST
 
 /* What will not hold still is read less and less often. */
-START_TEST(restless)
+TEST(restless)
 {
 	struct built_image img;
 	unsigned reads = 0;
@@ -516,7 +503,6 @@ START_TEST(restless)
 	ck_assert_uint_eq(file("/a.txt")->body->n, strlen("version 999"));
 	stop(&img);
 }
-END_TEST
 
 /* A file of several pieces, which is open and read in part. */
 static void begin_to_read(const char *path)
@@ -548,7 +534,7 @@ static void expect_what_is_there(const char *path, const char *name)
  * What is open is the file of the directory that was there: it does not change, and is none of the
  * new one's. Told by a watch, by an overflow, or by nobody.
  */
-START_TEST(another_directory_while_it_is_read)
+TEST(another_directory_while_it_is_read)
 {
 	const enum tree_change told[] = { TREE_DIR, TREE_LOST, TREE_ROOT };
 	char *data = tree_bytes(3 << 20, 1);
@@ -588,9 +574,8 @@ START_TEST(another_directory_while_it_is_read)
 	free(data);
 	stop(&img);
 }
-END_TEST
 
-START_TEST(root_appears_and_moves)
+TEST(root_appears_and_moves)
 {
 	struct built_image img, next;
 	struct image_head *h;
@@ -645,10 +630,9 @@ START_TEST(root_appears_and_moves)
 	built_image_close(&next);
 	stop(&img);
 }
-END_TEST
 
 /* An index holds so many files and no more: that is no shortage to be tried again. */
-START_TEST(more_files_than_an_index_holds)
+TEST(more_files_than_an_index_holds)
 {
 	tree_write("one", "1", 1);
 	tree_write("two", "2", 1);
@@ -663,7 +647,6 @@ START_TEST(more_files_than_an_index_holds)
 	ck_assert(b.scan.said_full);
 	unit_build_stop(&b);
 }
-END_TEST
 
 static bool folds; /* the file system says that it is vfat */
 
@@ -680,7 +663,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 }
 
 /* The kernel tells the name that a writer used, and such a file system takes several. */
-START_TEST(another_spelling)
+TEST(another_spelling)
 {
 	tree_write("one", "1", 1);
 	configure(1 << 20, 1 << 16);
@@ -696,10 +679,9 @@ START_TEST(another_spelling)
 	ck_assert_uint_eq(b.catalog.nfiles, 2);
 	unit_build_stop(&b);
 }
-END_TEST
 
 /* A million empty files are not for nothing. */
-START_TEST(names_count)
+TEST(names_count)
 {
 	struct built_image img;
 	struct stat st;
@@ -719,7 +701,6 @@ START_TEST(names_count)
 	ck_assert_uint_eq(reader_pending(&b.reader), 0);
 	stop(&img);
 }
-END_TEST
 
 static void count(void *ctx)
 {
@@ -727,7 +708,7 @@ static void count(void *ctx)
 }
 
 /* A listing that does not meet many any more is a long step. */
-START_TEST(pauses_while_many_go)
+TEST(pauses_while_many_go)
 {
 	unsigned npaused = 0;
 	struct built_image img;
@@ -751,11 +732,10 @@ START_TEST(pauses_while_many_go)
 	b.catalog.pause.fn = NULL;
 	stop(&img);
 }
-END_TEST
 
 /* More than segments hold, which are small here: with max-size cut to what they do hold, the rest
  * is left out at once and not tried for ever. */
-START_TEST(more_bytes_than_segments_hold)
+TEST(more_bytes_than_segments_hold)
 {
 	enum {
 		SEGMENT = 64 << 10,
@@ -784,36 +764,8 @@ START_TEST(more_bytes_than_segments_hold)
 	stop(&img);
 	free(data);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("build");
-
-	tcase_add_checked_fixture(tc, tree_init, tree_fini);
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, more_files_than_an_index_holds);
-	tcase_add_test(tc, another_spelling);
-	tcase_add_test(tc, names_count);
-	tcase_add_test(tc, pauses_while_many_go);
-	tcase_add_test(tc, more_bytes_than_segments_hold);
-	tcase_add_test(tc, whole_tree);
-	tcase_add_test(tc, links);
-	tcase_add_test(tc, no_files);
-	tcase_add_test(tc, unreadable);
-	tcase_add_test(tc, sizes);
-	tcase_add_test(tc, many_files);
-	tcase_add_test(tc, edited);
-	tcase_add_test(tc, sidecar_to_be_read);
-	tcase_add_test(tc, changes_in_a_long_step);
-	tcase_add_test(tc, changes_past_all_memory);
-	tcase_add_test(tc, comes_and_goes);
-	tcase_add_test(tc, rescan);
-	tcase_add_test(tc, settles);
-	tcase_add_test(tc, restless);
-	tcase_add_test(tc, another_directory_while_it_is_read);
-	tcase_add_test(tc, root_appears_and_moves);
-	return tc;
-}
+UNIT_FIXTURE(tree_init, tree_fini)
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("build")

@@ -18,7 +18,7 @@ static const struct {
 	{ "\xed\xa0\x80", "\ufffd\ufffd\ufffd" },
 };
 
-START_TEST(escapes)
+TEST_ROWS(escapes, cases)
 {
 	char out[100];
 	size_t n = json_escape(out, slice_str(cases[_i].in));
@@ -27,9 +27,8 @@ START_TEST(escapes)
 		(int)n, out, cases[_i].out);
 	ck_assert_uint_le(n, JSON_ESCAPED_MAX * strlen(cases[_i].in));
 }
-END_TEST
 
-START_TEST(every_byte_fits)
+TEST(every_byte_fits)
 {
 	char out[JSON_ESCAPED_MAX];
 
@@ -39,9 +38,8 @@ START_TEST(every_byte_fits)
 		ck_assert_uint_le(json_escape(out, slice_of(&byte, 1)), sizeof(out));
 	}
 }
-END_TEST
 
-START_TEST(cuts)
+TEST(cuts)
 {
 	const struct slice s = SLICE("a\u00e9\U0001f4c1z"); /* 1, 2, 4 and 1 bytes */
 	static const size_t ends[] = { 0, 1, 1, 3, 3, 3, 3, 7, 8, 8 };
@@ -49,17 +47,6 @@ START_TEST(cuts)
 	for (size_t max = 0; max < sizeof(ends) / sizeof(ends[0]); max++)
 		ck_assert_uint_eq(utf8_cut(s, max).n, ends[max]);
 	ck_assert_uint_eq(utf8_cut(SLICE("\x80\x80\x80\x80\x80\x80"), 5).n, 2);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("json");
-
-	tcase_add_loop_test(c, escapes, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(c, every_byte_fits);
-	tcase_add_test(c, cuts);
-	return c;
 }
 
 UNIT_MAIN_PURE("json")

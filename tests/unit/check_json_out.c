@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-START_TEST(nested)
+TEST(nested)
 {
 	struct strbuf t = { 0 };
 
@@ -25,15 +25,6 @@ START_TEST(nested)
 		"{\"a\\\"\":\"\\u000A,{\",\"list\":[18446744073709551615,-9223372036854775808,{},"
 		"[null]],\"last\":true}");
 	strbuf_fini(&t);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("json_out");
-
-	tcase_add_test(t, nested);
-	return t;
 }
 
 UNIT_MAIN("json_out")

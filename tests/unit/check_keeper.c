@@ -93,15 +93,14 @@ static int exit_status(void)
 	return WEXITSTATUS(status);
 }
 
-START_TEST(leaves_with_the_master)
+TEST(leaves_with_the_master)
 {
 	start(1 << 20);
 	close(ctl);
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
 }
-END_TEST
 
-START_TEST(leaves_on_term)
+TEST(leaves_on_term)
 {
 	struct ctl_msg msg;
 	int fds[CTL_FDS_MAX];
@@ -111,9 +110,8 @@ START_TEST(leaves_on_term)
 	ck_assert_int_eq(kill(keeper, SIGTERM), 0);
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
 }
-END_TEST
 
-START_TEST(takes_a_new_log)
+TEST(takes_a_new_log)
 {
 	struct ctl_msg msg;
 	int fds[CTL_FDS_MAX], log;
@@ -132,9 +130,8 @@ START_TEST(takes_a_new_log)
 	text[n] = '\0';
 	ck_assert_ptr_nonnull(strstr(text, "unknown message 1"));
 }
-END_TEST
 
-START_TEST(caches_nothing_if_told_so)
+TEST(caches_nothing_if_told_so)
 {
 	struct pollfd p;
 
@@ -146,7 +143,6 @@ START_TEST(caches_nothing_if_told_so)
 	ck_assert_int_eq(poll(&p, 1, 10000), 1);
 	ck_assert(p.revents & POLLHUP);
 }
-END_TEST
 
 /* --- a worker's part -------------------------------------------------------------------------- */
 
@@ -240,7 +236,7 @@ static void end(void)
 	close(ctl);
 }
 
-START_TEST(publishes_and_ticks)
+TEST(publishes_and_ticks)
 {
 	struct ctl_msg msg;
 	struct timespec moment = { .tv_nsec = 10000000 };
@@ -275,10 +271,9 @@ START_TEST(publishes_and_ticks)
 	/* Its image outlives it. */
 	ck_assert_int_eq(memfd_sealed_size(image[IMAGE_FDS], true), 5);
 }
-END_TEST
 
 /* What a tmpfs or a disk does to files, as a keeper sees it. */
-START_TEST(follows_changes)
+TEST(follows_changes)
 {
 	uint32_t entry;
 	int marks;
@@ -313,10 +308,9 @@ START_TEST(follows_changes)
 	close(marks);
 	end();
 }
-END_TEST
 
 /* The kernel tells nothing of a write through a mapping: the walk finds it. */
-START_TEST(rescans)
+TEST(rescans)
 {
 	struct ctl_msg msg;
 	char *map;
@@ -336,7 +330,6 @@ START_TEST(rescans)
 	munmap(map, 3);
 	close(fd);
 }
-END_TEST
 
 static bool settled(const char *path)
 {
@@ -344,7 +337,7 @@ static bool settled(const char *path)
 }
 
 /* A store to a page that is dirty already moves no time stamp; the close is told, and is enough. */
-START_TEST(closed_after_a_store)
+TEST(closed_after_a_store)
 {
 	char *map;
 	int fd;
@@ -363,7 +356,6 @@ START_TEST(closed_after_a_store)
 	WAIT(has("/a", "2nd"));
 	end();
 }
-END_TEST
 
 static char *text_of(unsigned n, unsigned seed)
 {
@@ -399,7 +391,7 @@ static bool is_coded(const char *path, enum coding coding, uint32_t n)
 	return e != NULL && e->variants[coding].n == n;
 }
 
-START_TEST(variants_and_sidecars)
+TEST_EACH(variants_and_sidecars, compress_has(CODING_GZIP))
 {
 	char *text = text_of(5000, 0);
 
@@ -443,9 +435,8 @@ START_TEST(variants_and_sidecars)
 	free(text);
 	end();
 }
-END_TEST
 
-START_TEST(warm_start_takes_what_is_settled)
+TEST_EACH(warm_start_takes_what_is_settled, compress_has(CODING_GZIP))
 {
 	struct ctl_msg msg;
 	char *text = text_of(5000, 0);
@@ -488,10 +479,9 @@ START_TEST(warm_start_takes_what_is_settled)
 	free(text);
 	end();
 }
-END_TEST
 
 /* What another process left is checked: nothing of it is used, and nothing is lost but time. */
-START_TEST(warm_start_takes_nothing_broken)
+TEST(warm_start_takes_nothing_broken)
 {
 	/* The bytes of a segment are believed, as workers believe them; that they are there is not.
 	 */
@@ -523,10 +513,9 @@ START_TEST(warm_start_takes_nothing_broken)
 		end();
 	}
 }
-END_TEST
 
 /* Whoever holds images makes it wait, and the marks keep him right. */
-START_TEST(four_images)
+TEST(four_images)
 {
 	struct ctl_msg msg;
 	int held[4][CTL_FDS_MAX], nheld[4];
@@ -560,7 +549,6 @@ START_TEST(four_images)
 	WAIT(has("/a", "4"));
 	end();
 }
-END_TEST
 
 /* Bytes of all memory that the n sets of descriptors are of, each counted once. */
 static uint64_t memory(int (*sets)[CTL_FDS_MAX], const int *nfds, unsigned n)
@@ -606,7 +594,7 @@ static void hold_newest(int (*held)[CTL_FDS_MAX], int *nheld, unsigned *n, bool 
 }
 
 /* Indexes are most of what many small files take; old images are held as long as new ones come. */
-START_TEST(small_files_below_their_cap)
+TEST(small_files_below_their_cap)
 {
 	int held[CATALOG_IMAGES][CTL_FDS_MAX], nheld[CATALOG_IMAGES];
 	unsigned n = 0, most = 0;
@@ -646,7 +634,6 @@ START_TEST(small_files_below_their_cap)
 		for (n--; nheld[n] > 0;)
 			close(held[n][--nheld[n]]);
 }
-END_TEST
 
 enum { PARTS = 16, PART = 200 << 10, WHOLE = 60 << 20, ROUNDS = 5 };
 
@@ -688,7 +675,7 @@ static int made_of(const char *path)
  * Bodies are moved to new segments while a large file is being read: what both go through are
  * different buffers.
  */
-START_TEST(moves_while_it_reads)
+TEST(moves_while_it_reads)
 {
 	struct ctl_msg msg;
 
@@ -714,7 +701,6 @@ START_TEST(moves_while_it_reads)
 	}
 	end();
 }
-END_TEST
 
 enum { LOG_MAX = 4096 };
 
@@ -730,7 +716,7 @@ static void wait_text(int log, char text[LOG_MAX], const char *wanted)
 }
 
 /* A shortage is said once, the old image stays, and all goes on when it is over. */
-START_TEST(out_of_descriptors)
+TEST(out_of_descriptors)
 {
 	struct rlimit few = { 3, 3 }, before;
 	char name[] = "keeper.log", text[LOG_MAX];
@@ -758,40 +744,14 @@ START_TEST(out_of_descriptors)
 	close(log);
 	end();
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&keeper_states,
 		"IDLE>WALK WALK>LIVE WALK>LEAVE WALK>DISMISSED LIVE>LEAVE LIVE>DISMISSED", NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("keeper");
-
-	tcase_add_checked_fixture(tc, tree_init, tree_fini);
-	tcase_set_timeout(tc, 300); /* on a machine with much else to do */
-	tcase_add_test(tc, states);
-	tcase_add_test(tc, publishes_and_ticks);
-	tcase_add_test(tc, leaves_with_the_master);
-	tcase_add_test(tc, leaves_on_term);
-	tcase_add_test(tc, takes_a_new_log);
-	tcase_add_test(tc, caches_nothing_if_told_so);
-	tcase_add_test(tc, follows_changes);
-	tcase_add_test(tc, rescans);
-	tcase_add_test(tc, closed_after_a_store);
-	if (compress_has(CODING_GZIP)) {
-		tcase_add_test(tc, variants_and_sidecars);
-		tcase_add_test(tc, warm_start_takes_what_is_settled);
-	}
-	tcase_add_test(tc, warm_start_takes_nothing_broken);
-	tcase_add_test(tc, four_images);
-	tcase_add_test(tc, small_files_below_their_cap);
-	tcase_add_test(tc, moves_while_it_reads);
-	tcase_add_test(tc, out_of_descriptors);
-	return tc;
-}
+UNIT_FIXTURE(tree_init, tree_fini)
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("keeper")

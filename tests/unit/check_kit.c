@@ -235,7 +235,7 @@ static void close_server(void)
 	ck_assert_int_eq(homes, 0);
 }
 
-START_TEST(answers)
+TEST_EACH(answers, 2)
 {
 	static const char *const fields[] = { "x-test", "yes", NULL };
 
@@ -256,9 +256,8 @@ START_TEST(answers)
 	ck_assert_str_eq(h2d_test_field(t, "allow"), "POST, OPTIONS");
 	close_server();
 }
-END_TEST
 
-START_TEST(bodies)
+TEST_EACH(bodies, 2)
 {
 	char *piece = calloc(1, 100000);
 	size_t n;
@@ -282,9 +281,8 @@ START_TEST(bodies)
 	free(piece);
 	close_server();
 }
-END_TEST
 
-START_TEST(time_passes)
+TEST_EACH(time_passes, 2)
 {
 	open_server(_i);
 	h2d_test_ask(t, "GET", "/ticks", NULL);
@@ -301,9 +299,8 @@ START_TEST(time_passes)
 	ck_assert_int_eq(gones, 1);
 	close_server();
 }
-END_TEST
 
-START_TEST(threads_work)
+TEST_EACH(threads_work, 2)
 {
 	open_server(_i);
 	h2d_test_ask(t, "GET", "/job", NULL);
@@ -313,9 +310,8 @@ START_TEST(threads_work)
 	close_server();
 	ck_assert_int_eq(gones, 2);
 }
-END_TEST
 
-START_TEST(clients_leave)
+TEST_EACH(clients_leave, 2)
 {
 	open_server(_i);
 	h2d_test_begin(t, "POST", "/sum", NULL, 100);
@@ -330,9 +326,8 @@ START_TEST(clients_leave)
 	ck_assert_int_eq(h2d_test_status(t), 404);
 	close_server();
 }
-END_TEST
 
-START_TEST(keys_are_read)
+TEST_EACH(keys_are_read, 2)
 {
 	h2d_test_key("t", "word", "b c");
 	h2d_test_key("t", "list", "{\"x\", \"y\"}");
@@ -345,9 +340,8 @@ START_TEST(keys_are_read)
 	ck_assert_str_eq(h2d_test_content(t, NULL), "a \"b\"? 2048 a");
 	close_server();
 }
-END_TEST
 
-START_TEST(messages_are_heard)
+TEST_EACH(messages_are_heard, 2)
 {
 	open_server(_i);
 	h2d_test_ask(t, "GET", "/topic", NULL);
@@ -359,9 +353,8 @@ START_TEST(messages_are_heard)
 	ck_assert_str_eq(h2d_test_content(t, NULL), "own");
 	close_server();
 }
-END_TEST
 
-START_TEST(files_are_stored)
+TEST_EACH(files_are_stored, 2)
 {
 	size_t len;
 
@@ -389,37 +382,17 @@ START_TEST(files_are_stored)
 	ck_assert_ptr_null(h2d_test_file(t, "a", NULL));
 	close_server();
 }
-END_TEST
 
-START_TEST(a_key_that_is_none)
+TEST_SIGNAL(a_key_that_is_none, 2, SIGABRT)
 {
 	h2d_test_key("t", "size", _i == 0 ? "a lot" : "1");
 	h2d_test_key("t", "sizes", "1");
 }
-END_TEST
 
-START_TEST(a_rule_is_broken)
+TEST_SIGNAL(a_rule_is_broken, 2, SIGABRT)
 {
 	open_server(_i);
 	h2d_test_ask(t, "GET", "/twice", NULL);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("kit");
-
-	tcase_add_loop_test(tc, answers, 0, 2);
-	tcase_add_loop_test(tc, bodies, 0, 2);
-	tcase_add_loop_test(tc, time_passes, 0, 2);
-	tcase_add_loop_test(tc, threads_work, 0, 2);
-	tcase_add_loop_test(tc, clients_leave, 0, 2);
-	tcase_add_loop_test(tc, keys_are_read, 0, 2);
-	tcase_add_loop_test(tc, messages_are_heard, 0, 2);
-	tcase_add_loop_test(tc, files_are_stored, 0, 2);
-	tcase_add_loop_test_raise_signal(tc, a_key_that_is_none, SIGABRT, 0, 2);
-	tcase_add_loop_test_raise_signal(tc, a_rule_is_broken, SIGABRT, 0, 2);
-	return tc;
 }
 
 UNIT_MAIN("kit")

@@ -81,7 +81,7 @@ static int64_t struck(void)
 	return counters_get(counters, COUNTER_limit_requests);
 }
 
-START_TEST(refused_until_its_time)
+TEST(refused_until_its_time)
 {
 	int64_t before = struck();
 
@@ -98,9 +98,8 @@ START_TEST(refused_until_its_time)
 	ck_assert_int_eq(ask(), 429);
 	ck_assert_int_eq(starts, 4);
 }
-END_TEST
 
-START_TEST(retry_after_is_in_seconds)
+TEST(retry_after_is_in_seconds)
 {
 	rate = rate_of(1, 1, "", "requests");
 	rate.cost_ns *= 90;
@@ -110,17 +109,15 @@ START_TEST(retry_after_is_in_seconds)
 	ck_assert_int_eq(ask(), 429);
 	ck_assert_field("retry-after", "90");
 }
-END_TEST
 
 /* What is wrong with a request makes it no cheaper. */
-START_TEST(faults_count_too)
+TEST(faults_count_too)
 {
 	ck_assert_int_eq(ask_for("/%zz", NULL), 400);
 	ck_assert_int_eq(ask_for("/%zz", NULL), 400);
 	ck_assert_int_eq(ask_for("/%zz", NULL), 400);
 	ck_assert_int_eq(ask_for("/%zz", NULL), 429);
 }
-END_TEST
 
 static int page_status;
 static void error_page(struct h2d_req *r, int status, struct slice file)
@@ -130,7 +127,7 @@ static void error_page(struct h2d_req *r, int status, struct slice file)
 	reply_own_page(r, status);
 }
 
-START_TEST(site_has_a_page)
+TEST(site_has_a_page)
 {
 	static const struct site_error_page page = { .status = 429,
 		.file = SLICE_LIT("/calm.html") };
@@ -144,9 +141,8 @@ START_TEST(site_has_a_page)
 	ck_assert_int_eq(page_status, 429);
 	ck_assert_field("retry-after", "1");
 }
-END_TEST
 
-START_TEST(location_counts_for_itself)
+TEST(location_counts_for_itself)
 {
 	struct rate own = rate_of(2, 1, "_ /p", "requests");
 
@@ -161,11 +157,10 @@ START_TEST(location_counts_for_itself)
 		ck_assert_int_eq(ask(), 200);
 	locations[0].requests = &rate;
 }
-END_TEST
 
 static const struct h2d_handler health = { .name = "health", .start = fallback_start };
 
-START_TEST(health_is_free)
+TEST(health_is_free)
 {
 	site_v[0].health = SLICE("/healthz");
 	env.conf.health = &health;
@@ -175,9 +170,8 @@ START_TEST(health_is_free)
 		ck_assert_int_eq(ask(), 200);
 	ck_assert_int_eq(ask(), 429);
 }
-END_TEST
 
-START_TEST(exempt_client)
+TEST(exempt_client)
 {
 	know(&exempt);
 	for (int i = 0; i < 10; i++)
@@ -188,9 +182,8 @@ START_TEST(exempt_client)
 		ck_assert_int_eq(ask(), 200);
 	ck_assert_int_eq(ask(), 429);
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
 	int64_t before = struck();
 
@@ -199,11 +192,10 @@ START_TEST(dry_run)
 		ck_assert_int_eq(ask(), 200);
 	ck_assert_int_eq(struck(), before + 7);
 }
-END_TEST
 
 /* Behind a trusted proxy each client counts for itself, more of them than there are accounts, too.
  */
-START_TEST(behind_a_proxy)
+TEST(behind_a_proxy)
 {
 	struct account *others[MANY];
 	char text[32];
@@ -230,32 +222,14 @@ START_TEST(behind_a_proxy)
 	for (unsigned i = 0; i < MANY; i++)
 		account_close(&others[i]);
 }
-END_TEST
 
-START_TEST(without_a_table)
+TEST(without_a_table)
 {
 	env.tally = NULL;
 	for (int i = 0; i < 10; i++)
 		ck_assert_int_eq(ask(), 200);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("limits");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, refused_until_its_time);
-	tcase_add_test(tc, retry_after_is_in_seconds);
-	tcase_add_test(tc, faults_count_too);
-	tcase_add_test(tc, site_has_a_page);
-	tcase_add_test(tc, location_counts_for_itself);
-	tcase_add_test(tc, health_is_free);
-	tcase_add_test(tc, exempt_client);
-	tcase_add_test(tc, dry_run);
-	tcase_add_test(tc, behind_a_proxy);
-	tcase_add_test(tc, without_a_table);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("limits")

@@ -82,7 +82,7 @@ static void gave(unsigned turn)
 	line_gave(&line, &turns[turn], 1);
 }
 
-START_TEST(clients_take_turns)
+TEST(clients_take_turns)
 {
 	static const unsigned of[] = { 0, 0, 0, 0, 1, 1, 2 };
 	static const int order[] = { 0, 4, 6, 1, 5, 2, 3 };
@@ -97,10 +97,9 @@ START_TEST(clients_take_turns)
 	}
 	ck_assert_int_eq(next(), -1);
 }
-END_TEST
 
 /* One client has half of what is left, and one that comes later finds some. */
-START_TEST(shares)
+TEST(shares)
 {
 	for (unsigned i = 0; i < 4; i++)
 		join(i, 0);
@@ -113,10 +112,9 @@ START_TEST(shares)
 	ck_assert(next() == 8 && next() == -1);
 	ck_assert_uint_eq(line.budget.held, line.budget.max);
 }
-END_TEST
 
 /* A least share: however many one client has, another's first turn is the next. */
-START_TEST(who_has_none_is_first)
+TEST(who_has_none_is_first)
 {
 	line.budget.max = 100;
 	for (unsigned i = 0; i < 30; i++)
@@ -127,10 +125,9 @@ START_TEST(who_has_none_is_first)
 	ck_assert_int_eq(next(), 30);
 	ck_assert_int_eq(next(), 9);
 }
-END_TEST
 
 /* Where turns count, who had none yet is before who had one. */
-START_TEST(by_turn)
+TEST(by_turn)
 {
 	line.by_turn = true;
 	for (unsigned i = 0; i < 3; i++) {
@@ -149,10 +146,9 @@ START_TEST(by_turn)
 		gave((unsigned)order[i]);
 	}
 }
-END_TEST
 
 /* Nobody's turns are those of one client, whom no share bounds. */
-START_TEST(nobodys)
+TEST(nobodys)
 {
 	for (unsigned i = 0; i < 6; i++)
 		line_join(&line, &turns[i], NULL, NULL);
@@ -161,10 +157,9 @@ START_TEST(nobodys)
 	ck_assert_int_eq(next(), -1);
 	ck_assert(!line_is_free(&line, NULL));
 }
-END_TEST
 
 /* The account stays open while its client waits, or has some. */
-START_TEST(accounts_stay)
+TEST(accounts_stay)
 {
 	join(0, 0);
 	join(1, 0);
@@ -177,10 +172,9 @@ START_TEST(accounts_stay)
 	gave(0);
 	ck_assert_uint_eq(accounts_count(all), CLIENTS - 1);
 }
-END_TEST
 
 /* Of a table that is full, and where memory is out, clients share an account: they have turns. */
-START_TEST(the_crowd)
+TEST(the_crowd)
 {
 	struct addr a = { .in.sin_family = AF_INET, .in.sin_addr.s_addr = CLIENTS + 1 };
 	struct account *crowd = account_open(all, &a);
@@ -194,9 +188,8 @@ START_TEST(the_crowd)
 	account_close(&crowd);
 	ck_assert_int_eq(next(), 1);
 }
-END_TEST
 
-START_TEST(many)
+TEST(many)
 {
 	line.budget.max = TURNS;
 	for (unsigned i = 0; i < TURNS; i++)
@@ -206,7 +199,6 @@ START_TEST(many)
 	for (unsigned i = 0; i < CLIENTS; i++)
 		ck_assert_uint_eq(clients[i]->parts[ACCOUNT_THREADS].held, 1);
 }
-END_TEST
 
 /* --- connections ------------------------------------------------------------------------------ */
 
@@ -233,7 +225,7 @@ static void by_connections(void)
 	join_of(6, 1, 2);
 }
 
-START_TEST(connections_take_turns)
+TEST(connections_take_turns)
 {
 	static const int order[] = { 0, 6, 4, 1, 5, 2, 3 };
 
@@ -242,10 +234,9 @@ START_TEST(connections_take_turns)
 		ck_assert_int_eq(next(), order[i]);
 	ck_assert_int_eq(next(), -1);
 }
-END_TEST
 
 /* The first of a connection that may not keeps those behind it, and no other connection. */
-START_TEST(who_may_not)
+TEST(who_may_not)
 {
 	by_connections();
 	answers[0] = LINE_WAIT;
@@ -253,10 +244,9 @@ START_TEST(who_may_not)
 	answers[0] = LINE_GO;
 	ck_assert_int_eq(next(), 0);
 }
-END_TEST
 
 /* Where nobody may, one is asked, and the others are before it the next time. */
-START_TEST(full)
+TEST(full)
 {
 	by_connections();
 	answers[0] = LINE_FULL;
@@ -266,7 +256,6 @@ START_TEST(full)
 	ck_assert_int_eq(next(), 6);
 	ck_assert_int_eq(next(), 4);
 }
-END_TEST
 
 /* --- who pays --------------------------------------------------------------------------------- */
 
@@ -277,7 +266,7 @@ static void have(unsigned turn, unsigned client)
 	line_lend(&line, &turns[turn]);
 }
 
-START_TEST(unused)
+TEST(unused)
 {
 	ck_assert_ptr_null(line_unused(&line, 0));
 	for (unsigned i = 0; i < 3; i++)
@@ -293,9 +282,8 @@ START_TEST(unused)
 	gave(0);
 	ck_assert_ptr_null(line_unused(&line, 1000));
 }
-END_TEST
 
-START_TEST(lent_by_client)
+TEST(lent_by_client)
 {
 	line.by_client = true;
 	have(0, 0);
@@ -306,9 +294,8 @@ START_TEST(lent_by_client)
 	ck_assert_ptr_eq(line_lent(&line, clients[0])->next, &turns[2].node);
 	ck_assert_ptr_null(line_unused(&line, 0));
 }
-END_TEST
 
-START_TEST(longest)
+TEST(longest)
 {
 	for (unsigned i = 0; i < 5; i++)
 		join(i, 0);
@@ -320,14 +307,13 @@ START_TEST(longest)
 	ck_assert_ptr_eq(line_longest(&line, clients[2]), &turns[2]);
 	ck_assert_ptr_null(line_longest(&line, clients[1]));
 }
-END_TEST
 
 static bool is_even(struct line_turn *first)
 {
 	return (first - turns) % 2 == 0;
 }
 
-START_TEST(counted_by_connection)
+TEST(counted_by_connection)
 {
 	by_connections();
 	ck_assert_uint_eq(line_count(&line, is_even, 10), 3);
@@ -335,29 +321,7 @@ START_TEST(counted_by_connection)
 	line_leave(&line, &turns[0]);
 	ck_assert_uint_eq(line_count(&line, is_even, 10), 2);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("line");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, clients_take_turns);
-	tcase_add_test(c, shares);
-	tcase_add_test(c, who_has_none_is_first);
-	tcase_add_test(c, by_turn);
-	tcase_add_test(c, nobodys);
-	tcase_add_test(c, accounts_stay);
-	tcase_add_test(c, the_crowd);
-	tcase_add_test(c, many);
-	tcase_add_test(c, connections_take_turns);
-	tcase_add_test(c, who_may_not);
-	tcase_add_test(c, full);
-	tcase_add_test(c, unused);
-	tcase_add_test(c, lent_by_client);
-	tcase_add_test(c, longest);
-	tcase_add_test(c, counted_by_connection);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("line")

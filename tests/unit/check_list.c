@@ -31,7 +31,7 @@ static void make(struct item *items, int n)
 	}
 }
 
-START_TEST(order)
+TEST(order)
 {
 	struct item it[4];
 	struct list l;
@@ -53,9 +53,8 @@ START_TEST(order)
 	list_remove(&it[0].node);
 	expect(&l, (int[]){ 2, 1 }, 2);
 }
-END_TEST
 
-START_TEST(remove_while_walking)
+TEST(remove_while_walking)
 {
 	struct item it[5];
 	struct list l;
@@ -70,9 +69,8 @@ START_TEST(remove_while_walking)
 	}
 	expect(&l, (int[]){ 1, 3 }, 2);
 }
-END_TEST
 
-START_TEST(splice)
+TEST(splice)
 {
 	struct item it[4];
 	struct list a, b;
@@ -93,17 +91,6 @@ START_TEST(splice)
 	expect(&a, (int[]){ 0, 1, 2, 3 }, 4);
 	list_splice(&a, &b);
 	expect(&a, (int[]){ 0, 1, 2, 3 }, 4);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("list");
-
-	tcase_add_test(tc, order);
-	tcase_add_test(tc, remove_while_walking);
-	tcase_add_test(tc, splice);
-	return tc;
 }
 
 UNIT_MAIN("list")

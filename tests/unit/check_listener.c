@@ -89,7 +89,7 @@ static int any_ports(void)
 	return has ? 2 : 1;
 }
 
-START_TEST(slots)
+TEST_EACH(slots, any_ports())
 {
 	unsigned used = 0, slot;
 
@@ -131,10 +131,9 @@ START_TEST(slots)
 	/* 64 connections that leave one of four slots empty: once in 25 million. */
 	ck_assert_uint_eq(used, 0xf);
 }
-END_TEST
 
 /* Neither another listener of ours nor a stranger that would share is shared with. */
-START_TEST(in_use)
+TEST_EACH(in_use, any_ports())
 {
 	struct listener second;
 	int fd, fds, on = 1;
@@ -158,9 +157,8 @@ START_TEST(in_use)
 	ck_assert_ptr_nonnull(strstr(err, "already in use"));
 	close(fd);
 }
-END_TEST
 
-START_TEST(both_families_on_one_port)
+TEST(both_families_on_one_port)
 {
 	struct listener six;
 
@@ -171,9 +169,8 @@ START_TEST(both_families_on_one_port)
 	ck_assert_msg(listener_open(&six, &addr, 2, 0, err, sizeof(err)) == 0, "%s", err);
 	listener_close(&six);
 }
-END_TEST
 
-START_TEST(foreign_address)
+TEST(foreign_address)
 {
 	parse("192.0.2.1:0");
 	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), -1);
@@ -181,9 +178,8 @@ START_TEST(foreign_address)
 	ck_assert_uint_eq(l.nslots, 0);
 	listener_close(&l);
 }
-END_TEST
 
-START_TEST(resize)
+TEST(resize)
 {
 	int fds, first;
 	unsigned slot;
@@ -210,9 +206,8 @@ START_TEST(resize)
 	listener_close(&l);
 	ck_assert_int_eq(open_fds(), fds - 2);
 }
-END_TEST
 
-START_TEST(unix_socket)
+TEST(unix_socket)
 {
 	mode_t mask = umask(0027);
 	struct stat st;
@@ -239,9 +234,8 @@ START_TEST(unix_socket)
 	ck_assert_int_eq(open_fds(), fds);
 	ck_assert_int_eq(lstat(path, &st), -1);
 }
-END_TEST
 
-START_TEST(unix_live_and_stale)
+TEST(unix_live_and_stale)
 {
 	struct listener second;
 	struct stat st;
@@ -261,10 +255,9 @@ START_TEST(unix_live_and_stale)
 	fd = dial(&addr);
 	close(fd);
 }
-END_TEST
 
 /* A live server whose queue is full answers EAGAIN: that is no stale file. */
-START_TEST(unix_full_queue)
+TEST(unix_full_queue)
 {
 	struct addr full;
 	int server = socket(AF_UNIX, SOCK_STREAM, 0), clients[8];
@@ -280,9 +273,8 @@ START_TEST(unix_full_queue)
 	ck_assert_int_eq(listener_open(&l, &full, 1, 0600, err, sizeof(err)), -1);
 	ck_assert_msg(strstr(err, "already in use") != NULL, "%s", err);
 }
-END_TEST
 
-START_TEST(unix_other_file)
+TEST(unix_other_file)
 {
 	struct stat st;
 	int fd = open(path, O_CREAT | O_WRONLY, 0600);
@@ -298,10 +290,9 @@ START_TEST(unix_other_file)
 	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
 	ck_assert_msg(strstr(err, "No such file") != NULL, "%s", err);
 }
-END_TEST
 
 /* Another process has replaced the file meanwhile: it is not ours to remove. */
-START_TEST(unix_keeps_what_others_made)
+TEST(unix_keeps_what_others_made)
 {
 	struct stat st;
 	int fd;
@@ -314,7 +305,6 @@ START_TEST(unix_keeps_what_others_made)
 	listener_close(&l);
 	ck_assert_int_eq(lstat(path, &st), 0);
 }
-END_TEST
 
 /* --- what a worker that was taken over may have done ------------------------------------------ */
 
@@ -326,7 +316,7 @@ static void mend(unsigned slot, int outcome)
 }
 
 /* The port that the kernel chose is not lost, nor that of a slot that was bound to it. */
-START_TEST(mend_tcp)
+TEST(mend_tcp)
 {
 	parse("127.0.0.1:0");
 	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
@@ -342,11 +332,10 @@ START_TEST(mend_tcp)
 		mend(1 - k, 0);
 	}
 }
-END_TEST
 
 /* Out of a socket that was shut down somebody made a connection: MSG_FASTOPEN needs no connect(2).
  */
-START_TEST(mend_connected)
+TEST(mend_connected)
 {
 	int fd;
 
@@ -360,9 +349,8 @@ START_TEST(mend_connected)
 	fd = dial(&l.addr);
 	close(fd);
 }
-END_TEST
 
-START_TEST(mend_waiting)
+TEST(mend_waiting)
 {
 	parse("127.0.0.1:0");
 	ck_assert_int_eq(listener_open(&l, &addr, 1, 0, err, sizeof(err)), 0);
@@ -370,10 +358,9 @@ START_TEST(mend_waiting)
 	mend(0, 0);
 	ck_assert_int_ne(fcntl(l.fds[0], F_GETFL) & O_NONBLOCK, 0);
 }
-END_TEST
 
 /* Another socket, by the same descriptor; its file is ours again. */
-START_TEST(mend_unix)
+TEST(mend_unix)
 {
 	int fd;
 
@@ -389,10 +376,9 @@ START_TEST(mend_unix)
 	listener_close(&l);
 	ck_assert_int_eq(access(path, F_OK), -1);
 }
-END_TEST
 
 /* Of somebody else's file: nothing is unlinked. */
-START_TEST(mend_unix_of_others)
+TEST(mend_unix_of_others)
 {
 	parse(text);
 	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
@@ -401,29 +387,7 @@ START_TEST(mend_unix_of_others)
 	ck_assert_int_eq(listener_mend(&l, 0, 0600, err, sizeof(err)), -1);
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("listener");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, slots, 0, any_ports());
-	tcase_add_loop_test(tc, in_use, 0, any_ports());
-	tcase_add_test(tc, both_families_on_one_port);
-	tcase_add_test(tc, foreign_address);
-	tcase_add_test(tc, resize);
-	tcase_add_test(tc, unix_socket);
-	tcase_add_test(tc, unix_live_and_stale);
-	tcase_add_test(tc, unix_full_queue);
-	tcase_add_test(tc, unix_other_file);
-	tcase_add_test(tc, unix_keeps_what_others_made);
-	tcase_add_test(tc, mend_tcp);
-	tcase_add_test(tc, mend_connected);
-	tcase_add_test(tc, mend_waiting);
-	tcase_add_test(tc, mend_unix);
-	tcase_add_test(tc, mend_unix_of_others);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("listener")

@@ -52,7 +52,7 @@ static void expect(const char *page, const char *href, bool there)
 	ck_assert_msg((strstr(page, want) != NULL) == there, "%s in %s", want, page);
 }
 
-START_TEST(what_is_shown)
+TEST_EACH(what_is_shown, 2)
 {
 	char *page;
 
@@ -98,9 +98,8 @@ START_TEST(what_is_shown)
 	expect(page, "d/", true);
 	free(page);
 }
-END_TEST
 
-START_TEST(fields)
+TEST_EACH(fields, 2)
 {
 	struct h2d_req *req;
 	char *page, length[24];
@@ -120,10 +119,9 @@ START_TEST(fields)
 	unit_end(req);
 	free(page);
 }
-END_TEST
 
 /* A location's own cache-control is not contradicted. */
-START_TEST(own_cache_control)
+TEST(own_cache_control)
 {
 	struct h2d_req *req;
 
@@ -133,9 +131,8 @@ START_TEST(own_cache_control)
 	ck_assert_str_ne(unit_field(req, "cache-control"), "no-cache");
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(json)
+TEST(json)
 {
 	struct h2d_req *req;
 	char *page;
@@ -159,7 +156,6 @@ START_TEST(json)
 	ck_assert_str_eq(unit_field(req, "vary"), "accept");
 	unit_end(req);
 }
-END_TEST
 
 static const struct {
 	const char *name, *value;
@@ -175,7 +171,7 @@ static const struct {
 	{ "range", "bytes=0-3", 200 },
 };
 
-START_TEST(conditional)
+TEST_ROWS(conditional, conditions)
 {
 	const char *value = conditions[_i].value;
 	struct h2d_req *req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
@@ -204,9 +200,8 @@ START_TEST(conditional)
 	ck_assert_int_eq(req->reply.status, 200);
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(not_there)
+TEST(not_there)
 {
 	tree_text("file", "");
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/none/"), 404);
@@ -225,9 +220,8 @@ START_TEST(not_there)
 	unit_site.all.autoindex = false;
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 404);
 }
-END_TEST
 
-START_TEST(index_first)
+TEST(index_first)
 {
 	char *page;
 
@@ -236,9 +230,8 @@ START_TEST(index_first)
 	ck_assert_str_eq(page, "own page");
 	free(page);
 }
-END_TEST
 
-START_TEST(no_index_names)
+TEST(no_index_names)
 {
 	char *page;
 
@@ -248,10 +241,9 @@ START_TEST(no_index_names)
 	expect(page, "index.html", true);
 	free(page);
 }
-END_TEST
 
 /* As somebody who may enter the directory, and not read it. */
-START_TEST(forbidden)
+TEST(forbidden)
 {
 	bool root = geteuid() == 0;
 
@@ -269,10 +261,9 @@ START_TEST(forbidden)
 	else
 		ck_assert_int_eq(chmod(tree_path("closed"), 0755), 0);
 }
-END_TEST
 
 /* The request goes away while a thread reads. */
-START_TEST(gone)
+TEST(gone)
 {
 	tree_text("x", "");
 	unit_site.all.nindex = 0;
@@ -281,18 +272,16 @@ START_TEST(gone)
 	unit_settle();
 	ck_assert_int_eq(counters->listing_bytes, 0);
 }
-END_TEST
 
 /* … and so do the files, before the thread is back. */
-START_TEST(gone_at_the_end)
+TEST(gone_at_the_end)
 {
 	unit_site.all.nindex = 0;
 	unit_end(unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL));
 }
-END_TEST
 
 /* Of a page nothing is left in the connection's output: it is gone with its request. */
-START_TEST(sent_later)
+TEST(sent_later)
 {
 	struct h2d_req *req;
 	struct outq q;
@@ -311,7 +300,6 @@ START_TEST(sent_later)
 	ck_assert_mem_eq(iov[0].iov_base, "<!doctype html>", 15);
 	outq_clear(&q);
 }
-END_TEST
 
 enum { PAGES = 20, NAMES = 4000, PIECE = 1000 };
 
@@ -331,7 +319,7 @@ static void large_pages(void)
  * More than a connection's share, all standing still in the middle, one with bytes that it was told
  * are ready: every one is answered and comes to its end, but for what has changed meanwhile.
  */
-START_TEST(stand_still)
+TEST(stand_still)
 {
 	struct http_conn conn = { 0 };
 	struct h2d_req *reqs[PAGES];
@@ -381,9 +369,8 @@ START_TEST(stand_still)
 	free(whole);
 	free(got);
 }
-END_TEST
 
-START_TEST(too_many_entries)
+TEST(too_many_entries)
 {
 	const struct location *all = &sites_plain.v->all;
 	const struct listing_key files = { .root = tree, .path = "/files/", .location = all };
@@ -411,7 +398,6 @@ START_TEST(too_many_entries)
 	ck_assert_int_eq(listing_read(&no_root, 200, &unused, &page), -ENOENT);
 	ck_assert_int_eq(listing_read(&file, 200, &unused, &page), -ENOTDIR);
 }
-END_TEST
 
 /* --- equal ones ------------------------------------------------------------------------------- */
 
@@ -479,7 +465,7 @@ static void expect_all(struct h2d_req *req, const char *href)
 }
 
 /* A thread reads the directory once for all who asked before it began, and holds it once. */
-START_TEST(equal_ones)
+TEST(equal_ones)
 {
 	struct http_conn conns[3] = { 0 };
 	struct h2d_req *reqs[30];
@@ -504,7 +490,6 @@ START_TEST(equal_ones)
 		expect_all(reqs[i], "x");
 	unit_settle();
 }
-END_TEST
 
 /* The next thread that opens a directory says so, and waits for go_on. */
 static void hold_reader(void)
@@ -513,7 +498,7 @@ static void hold_reader(void)
 }
 
 /* Who asks while a thread reads may have put something there: another reading is for those. */
-START_TEST(who_asks_later)
+TEST(who_asks_later)
 {
 	struct h2d_req *first, *later[2];
 
@@ -531,10 +516,9 @@ START_TEST(who_asks_later)
 		expect_all(later[i], "new");
 	ck_assert_uint_eq(directories_read, 2);
 }
-END_TEST
 
 /* The one whose job it was goes away: it is read on for who still waits, and for nobody else. */
-START_TEST(who_began_goes)
+TEST_EACH(who_began_goes, 2)
 {
 	struct h2d_req *reqs[4];
 
@@ -562,32 +546,8 @@ START_TEST(who_began_goes)
 	expect_all(reqs[0], "x");
 	ck_assert_uint_eq(directories_read, 2);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("listing");
-
-	tcase_set_timeout(tc, 300);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, what_is_shown, 0, 2);
-	tcase_add_loop_test(tc, fields, 0, 2);
-	tcase_add_test(tc, own_cache_control);
-	tcase_add_test(tc, json);
-	tcase_add_loop_test(tc, conditional, 0, sizeof(conditions) / sizeof(conditions[0]));
-	tcase_add_test(tc, not_there);
-	tcase_add_test(tc, index_first);
-	tcase_add_test(tc, no_index_names);
-	tcase_add_test(tc, forbidden);
-	tcase_add_test(tc, gone);
-	tcase_add_test(tc, gone_at_the_end);
-	tcase_add_test(tc, sent_later);
-	tcase_add_test(tc, stand_still);
-	tcase_add_test(tc, too_many_entries);
-	tcase_add_test(tc, equal_ones);
-	tcase_add_test(tc, who_asks_later);
-	tcase_add_loop_test(tc, who_began_goes, 0, 2);
-	return tc;
-}
+UNIT_TIMEOUT(300)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("listing")

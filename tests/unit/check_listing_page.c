@@ -82,7 +82,7 @@ static const struct {
 	{ "~", "./~", "~", "~" },
 };
 
-START_TEST(test_name)
+TEST_ROWS(test_name, names)
 {
 	struct listing_entry e[] = { file(names[_i].name, 1, 0), dir(names[_i].name, 0) };
 	struct listing_page p = page_of("/", e, 2);
@@ -107,10 +107,9 @@ START_TEST(test_name)
 	free(html);
 	free(json);
 }
-END_TEST
 
 /* Names are in the title and the heading, too. */
-START_TEST(test_path)
+TEST(test_path)
 {
 	struct listing_page p = page_of("/a<b>/\"c\"/", NULL, 0);
 	char *html = make(&p, listing_page_html);
@@ -129,10 +128,9 @@ START_TEST(test_path)
 	ck_assert_ptr_null(strstr(html, ">..<"));
 	free(html);
 }
-END_TEST
 
 /* Nothing of a page comes from elsewhere, and nothing in it runs. */
-START_TEST(test_alone)
+TEST(test_alone)
 {
 	struct listing_entry e[] = { file("x", 1, 0) };
 	struct listing_page p = page_of("/d/", e, 1);
@@ -148,10 +146,9 @@ START_TEST(test_alone)
 	has(html, "width=device-width");
 	free(html);
 }
-END_TEST
 
 /* As deep as a path may be: not a page that grows with the square of it. */
-START_TEST(test_deep)
+TEST(test_deep)
 {
 	enum { DEPTH = 2000 };
 	char path[2 * DEPTH + 2] = "/", *html;
@@ -165,7 +162,6 @@ START_TEST(test_deep)
 	ck_assert_uint_eq(count(html, "d/</bdi>"), DEPTH);
 	free(html);
 }
-END_TEST
 
 static const struct {
 	uint64_t size;
@@ -186,7 +182,7 @@ static const struct {
 	{ UINT64_MAX, "18446744073709551615 bytes\">16 EiB<" },
 };
 
-START_TEST(test_size)
+TEST_ROWS(test_size, sizes)
 {
 	struct listing_entry e[] = { file("x", sizes[_i].size, 0) };
 	struct listing_page p = page_of("/", e, 1);
@@ -195,7 +191,6 @@ START_TEST(test_size)
 	has(html, sizes[_i].cell);
 	free(html);
 }
-END_TEST
 
 static const struct {
 	int64_t mtime_ns;
@@ -211,7 +206,7 @@ static const struct {
 	{ INT64_MIN, ">1677-09-21 00:12<", "\"1677-09-21T00:12:43Z\"}" },
 };
 
-START_TEST(test_date)
+TEST_ROWS(test_date, dates)
 {
 	struct listing_entry e[] = { file("x", 1, dates[_i].mtime_ns) };
 	struct listing_page p = page_of("/", e, 1);
@@ -222,7 +217,6 @@ START_TEST(test_date)
 	free(html);
 	free(json);
 }
-END_TEST
 
 static const struct {
 	const char *query;
@@ -249,7 +243,7 @@ static const struct {
 	{ "sort=size&sort=name", LISTING_NAME, false, "D d a B b c", "?sort=name" },
 };
 
-START_TEST(test_order)
+TEST_ROWS(test_order, orders)
 {
 	struct listing_entry e[] = {
 		file("b", 900, 1),
@@ -276,10 +270,9 @@ START_TEST(test_order)
 	has(html, "2 directories, 4 files");
 	free(html);
 }
-END_TEST
 
 /* Names of which one begins with the other, and such that compare unlike their bytes. */
-START_TEST(test_names_in_order)
+TEST(test_names_in_order)
 {
 	struct listing_entry e[] = {
 		file("ab", 0, 0),
@@ -298,9 +291,8 @@ START_TEST(test_names_in_order)
 		ck_assert_msg(slice_eq(p.entries[i].name, slice_str(want[i])), "%u: %.*s", i,
 			SLICE_ARG(p.entries[i].name));
 }
-END_TEST
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
 	struct listing_page p = page_of("/", NULL, 0);
 	char *json;
@@ -310,10 +302,9 @@ START_TEST(test_empty)
 	ck_assert_str_eq(json, "[\n]\n");
 	free(json);
 }
-END_TEST
 
 /* Too long a page ends early, says so, and is whole all the same. */
-START_TEST(test_cut)
+TEST(test_cut)
 {
 	enum { N = 40000 };
 	struct listing_entry *e = calloc(N, sizeof(*e));
@@ -344,26 +335,6 @@ START_TEST(test_cut)
 	html = make(&p, listing_page_html);
 	has(html, "There is more here");
 	free(html);
-}
-END_TEST
-
-#define TABLE(tc, test, table) tcase_add_loop_test(tc, test, 0, sizeof(table) / sizeof((table)[0]))
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("listing_page");
-
-	TABLE(tc, test_name, names);
-	TABLE(tc, test_size, sizes);
-	TABLE(tc, test_date, dates);
-	TABLE(tc, test_order, orders);
-	tcase_add_test(tc, test_path);
-	tcase_add_test(tc, test_alone);
-	tcase_add_test(tc, test_deep);
-	tcase_add_test(tc, test_names_in_order);
-	tcase_add_test(tc, test_empty);
-	tcase_add_test(tc, test_cut);
-	return tc;
 }
 
 UNIT_MAIN("listing_page")

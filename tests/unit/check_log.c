@@ -51,7 +51,7 @@ static const char *next_line(void)
 }
 
 /* A target is the peer's: shown to its 200th byte, with nothing that a reader could mistake. */
-START_TEST(what_an_error_is_about)
+TEST(what_an_error_is_about)
 {
 	static const char *const shown[] = { ": /a%zz\n", ": /\\x1b[2J\\x5c\\x20\\xff\n" };
 	const struct slice targets[] = { SLICE("/a%zz"), SLICE("/\033[2J\\ \xff") };
@@ -70,9 +70,8 @@ START_TEST(what_an_error_is_about)
 	ck_assert_ptr_nonnull(strstr(next_line(), "xx...\n"));
 	ck_assert_uint_eq(strspn(strstr(got, ": x") + 2, "x"), 200);
 }
-END_TEST
 
-START_TEST(form)
+TEST(form)
 {
 	char pattern[200];
 	regex_t re;
@@ -88,9 +87,8 @@ START_TEST(form)
 	regfree(&re);
 	ck_assert_str_eq(next_line(), "");
 }
-END_TEST
 
-START_TEST(levels)
+TEST(levels)
 {
 	static const char *const names[] = { "alert", "error", "warn", "notice", "info", "debug" };
 
@@ -107,7 +105,6 @@ START_TEST(levels)
 	log_alert("seen");
 	ck_assert_ptr_nonnull(strstr(next_line(), " alert ["));
 }
-END_TEST
 
 static const struct {
 	const char *in, *out;
@@ -119,15 +116,14 @@ static const struct {
 	{ "", "\n" },
 };
 
-START_TEST(escape)
+TEST_ROWS(escape, escapes)
 {
 	log_info("%s", escapes[_i].in);
 	next_line();
 	ck_assert_str_eq(strstr(got, "worker 3: ") + 10, escapes[_i].out);
 }
-END_TEST
 
-START_TEST(cut)
+TEST_EACH(cut, 2)
 {
 	static char text[6000];
 
@@ -142,9 +138,8 @@ START_TEST(cut)
 	}
 	ck_assert_str_eq(next_line(), "");
 }
-END_TEST
 
-START_TEST(errno_is_kept)
+TEST(errno_is_kept)
 {
 	errno = ENOENT;
 	log_info("%s", strerror(errno));
@@ -156,17 +151,15 @@ START_TEST(errno_is_kept)
 	ck_assert_int_eq(errno, EMFILE);
 	ends[1] = -1;
 }
-END_TEST
 
-START_TEST(long_who)
+TEST(long_who)
 {
 	log_who("a name of more than thirty-one bytes");
 	log_info("x");
 	ck_assert_ptr_nonnull(strstr(next_line(), "] a name of more than thirty-one : x\n"));
 }
-END_TEST
 
-START_TEST(syslog_keeps_no_descriptor)
+TEST(syslog_keeps_no_descriptor)
 {
 	int before = fcntl(ends[0], F_DUPFD_CLOEXEC, 0), after;
 
@@ -179,9 +172,8 @@ START_TEST(syslog_keeps_no_descriptor)
 	close(after);
 	ck_assert_str_eq(next_line(), "");
 }
-END_TEST
 
-START_TEST(assertion)
+TEST(assertion)
 {
 	char *words = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
@@ -204,7 +196,6 @@ START_TEST(assertion)
 	ck_assert_uint_lt(strnlen(words, 64), 64);
 	munmap(words, 64);
 }
-END_TEST
 
 /* All of a file or pipe. */
 static size_t drink(int fd)
@@ -228,7 +219,7 @@ static unsigned count(const char *what)
 }
 
 /* A pipe that nobody reads, and whose description is not ours to change. */
-START_TEST(blocked_reader)
+TEST(blocked_reader)
 {
 	int p[2];
 
@@ -256,10 +247,9 @@ START_TEST(blocked_reader)
 	close(p[0]);
 	close(p[1]);
 }
-END_TEST
 
 /* Of a pipe of its own, what log_out_own() makes of a standard stream. */
-START_TEST(own_description)
+TEST(own_description)
 {
 	int p[2], shared;
 
@@ -274,10 +264,9 @@ START_TEST(own_description)
 	close(p[1]);
 	close(shared);
 }
-END_TEST
 
 /* A disk that is full in the middle of a line, with and without O_APPEND. */
-START_TEST(full_disk)
+TEST_EACH(full_disk, 2)
 {
 	char path[] = "/tmp/check_log.XXXXXX";
 	struct rlimit full = { 1000, RLIM_INFINITY }, room = { RLIM_INFINITY, RLIM_INFINITY };
@@ -314,14 +303,13 @@ START_TEST(full_disk)
 	close(fd);
 	unlink(path);
 }
-END_TEST
 
 static void one_kind(int i)
 {
 	log_peer(LEVEL_INFO, "peer %d is wrong", i);
 }
 
-START_TEST(one_per_second)
+TEST(one_per_second)
 {
 	struct timespec wait = { .tv_sec = 1, .tv_nsec = 20000000 };
 
@@ -345,27 +333,7 @@ START_TEST(one_per_second)
 	log_tick(true);
 	ck_assert_str_eq(next_line(), "");
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("log");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, form);
-	tcase_add_test(tc, what_an_error_is_about);
-	tcase_add_test(tc, levels);
-	tcase_add_loop_test(tc, escape, 0, sizeof(escapes) / sizeof(escapes[0]));
-	tcase_add_loop_test(tc, cut, 0, 2);
-	tcase_add_test(tc, errno_is_kept);
-	tcase_add_test(tc, long_who);
-	tcase_add_test(tc, syslog_keeps_no_descriptor);
-	tcase_add_test(tc, assertion);
-	tcase_add_test(tc, blocked_reader);
-	tcase_add_test(tc, own_description);
-	tcase_add_loop_test(tc, full_disk, 0, 2);
-	tcase_add_test(tc, one_per_second);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("log")

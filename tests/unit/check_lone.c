@@ -10,7 +10,7 @@
 
 enum { LIMIT = 4 }; /* the alarm may make a look of its own on a slow machine */
 
-START_TEST(who_turns_lives)
+TEST(who_turns_lives)
 {
 	ck_assert_int_eq(lone_watch(LIMIT), 0);
 	for (int i = 0; i < 50; i++) {
@@ -20,18 +20,16 @@ START_TEST(who_turns_lives)
 	}
 	alarm(0);
 }
-END_TEST
 
-START_TEST(who_stands_still_ends)
+TEST_SIGNAL(who_stands_still_ends, 1, SIGABRT)
 {
 	ck_assert_int_eq(lone_watch(LIMIT), 0);
 	lone_turns();
 	for (int i = 0; i <= LIMIT; i++)
 		raise(SIGALRM);
 }
-END_TEST
 
-START_TEST(the_kernel_tells)
+TEST(the_kernel_tells)
 {
 	int signo = 0;
 
@@ -39,27 +37,14 @@ START_TEST(the_kernel_tells)
 	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
 	ck_assert_int_eq(signo, SIGALRM);
 }
-END_TEST
 
-START_TEST(zero_is_for_ever)
+TEST(zero_is_for_ever)
 {
 	int signo = 0;
 
 	ck_assert_int_eq(lone_watch(0), 0);
 	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
 	ck_assert_int_eq(signo, 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("lone");
-
-	tcase_add_test(t, who_turns_lives);
-	tcase_add_test_raise_signal(t, who_stands_still_ends, SIGABRT);
-	tcase_add_test(t, the_kernel_tells);
-	tcase_add_test(t, zero_is_for_ever);
-	return t;
 }
 
 UNIT_MAIN("lone")

@@ -73,7 +73,7 @@ static void teardown(void)
 }
 
 /* Edge-triggered, and more events than one turn takes. */
-START_TEST(all_are_heard_once)
+TEST(all_are_heard_once)
 {
 	int turns = 0, heard;
 
@@ -95,9 +95,8 @@ START_TEST(all_are_heard_once)
 	ck_assert_int_eq(sources[3].heard, 2);
 	close_sources(WATCHES);
 }
-END_TEST
 
-START_TEST(errors)
+TEST(errors)
 {
 	struct watch w = { .fn = on_event, .fd = -1 };
 
@@ -105,7 +104,6 @@ START_TEST(errors)
 	ck_assert(!w.active);
 	loop_unwatch(&loop, &w);
 }
-END_TEST
 
 /* The first that is heard removes all others, whatever their place in the batch. */
 static void on_event_remove_others(struct watch *w, uint32_t events)
@@ -117,7 +115,7 @@ static void on_event_remove_others(struct watch *w, uint32_t events)
 	}
 }
 
-START_TEST(removed_in_batch)
+TEST(removed_in_batch)
 {
 	int heard = 0;
 
@@ -131,7 +129,6 @@ START_TEST(removed_in_batch)
 	ck_assert_int_eq(heard, 1);
 	close_sources(10);
 }
-END_TEST
 
 /* The same watch with another descriptor: the old one's event in this batch is not the new one's.
  */
@@ -151,7 +148,7 @@ static void on_event_renew_others(struct watch *w, uint32_t events)
 	}
 }
 
-START_TEST(renewed_in_batch)
+TEST(renewed_in_batch)
 {
 	int other;
 
@@ -168,10 +165,9 @@ START_TEST(renewed_in_batch)
 	ck_assert_int_eq(sources[other].heard, 1);
 	close_sources(2);
 }
-END_TEST
 
 /* A descriptor that somebody else holds too is silent after loop_unwatch() and close. */
-START_TEST(shared_open_file)
+TEST(shared_open_file)
 {
 	int copy;
 
@@ -183,7 +179,6 @@ START_TEST(shared_open_file)
 	ck_assert_int_eq(sources[0].heard, 0);
 	close(copy);
 }
-END_TEST
 
 static struct task tasks[6];
 static struct timer timer;
@@ -244,7 +239,7 @@ static void on_event_order(struct watch *w, uint32_t events)
 	timer_arm(&loop.wheel, &timer, 0);
 }
 
-START_TEST(order_of_a_turn)
+TEST(order_of_a_turn)
 {
 	task_init(&tasks[0], on_ready);
 	task_init(&tasks[1], on_ready_next);
@@ -264,9 +259,8 @@ START_TEST(order_of_a_turn)
 	ck_assert_str_eq(trace, "next");
 	close_sources(1);
 }
-END_TEST
 
-START_TEST(what_is_queued_between_turns_runs)
+TEST(what_is_queued_between_turns_runs)
 {
 	task_init(&tasks[3], on_turn_end_late);
 	task_init(&tasks[5], on_deferred_more);
@@ -276,7 +270,6 @@ START_TEST(what_is_queued_between_turns_runs)
 	ck_assert_int_eq(loop_turn(&loop, -1), 0);
 	ck_assert_str_eq(trace, "more late");
 }
-END_TEST
 
 static void on_ready_cancel(struct task *t)
 {
@@ -284,7 +277,7 @@ static void on_ready_cancel(struct task *t)
 	loop_cancel(t == &tasks[0] ? &tasks[1] : &tasks[0]);
 }
 
-START_TEST(cancel)
+TEST(cancel)
 {
 	task_init(&tasks[0], on_ready_cancel);
 	task_init(&tasks[1], on_ready_cancel);
@@ -295,7 +288,6 @@ START_TEST(cancel)
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	ck_assert_str_eq(trace, "cancels");
 }
-END_TEST
 
 static void on_timer_stop(struct timer *t)
 {
@@ -304,7 +296,7 @@ static void on_timer_stop(struct timer *t)
 	loop_stop(&loop);
 }
 
-START_TEST(timer_wakes)
+TEST(timer_wakes)
 {
 	uint64_t start = clock_read_us();
 
@@ -317,7 +309,6 @@ START_TEST(timer_wakes)
 	/* The way there goes over a few slots of the wheel, not over every millisecond. */
 	ck_assert_uint_le(loop.turns, 6);
 }
-END_TEST
 
 /* What was ready when a process stood still is heard before the timers whose time passed. */
 static void on_event_say(struct watch *w, uint32_t events)
@@ -334,7 +325,7 @@ static void stand_still_past_the_timer(void)
 		usleep(1000);
 }
 
-START_TEST(timer_behind_all_that_was_ready)
+TEST(timer_behind_all_that_was_ready)
 {
 	open_sources(WATCHES, on_event);
 	stand_still_past_the_timer();
@@ -345,7 +336,6 @@ START_TEST(timer_behind_all_that_was_ready)
 	ck_assert_str_eq(trace, "last timer");
 	close_sources(WATCHES);
 }
-END_TEST
 
 static void on_alarm(int sig)
 {
@@ -355,7 +345,7 @@ static void on_alarm(int sig)
 }
 
 /* The wait ends by EINTR, and has looked at nothing. */
-START_TEST(timer_behind_what_came_with_a_signal)
+TEST(timer_behind_what_came_with_a_signal)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	struct itimerval soon = { .it_value.tv_usec = 2000 };
@@ -368,17 +358,15 @@ START_TEST(timer_behind_what_came_with_a_signal)
 	ck_assert_str_eq(trace, "last timer");
 	close_sources(WATCHES);
 }
-END_TEST
 
 /* A process that works for long in each turn ticks in each, no more seldom. */
-START_TEST(timer_behind_a_long_turn)
+TEST(timer_behind_a_long_turn)
 {
 	stand_still_past_the_timer();
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	ck_assert_str_eq(trace, "timer");
 	loop.stop = false;
 }
-END_TEST
 
 /* More is always ready than a turn takes, of a few that never rest. */
 static void on_event_again(struct watch *w, uint32_t events)
@@ -387,7 +375,7 @@ static void on_event_again(struct watch *w, uint32_t events)
 	ck_assert_int_eq(eventfd_write(w->fd, 1), 0);
 }
 
-START_TEST(timer_fires_under_full_turns)
+TEST(timer_fires_under_full_turns)
 {
 	open_sources(WATCHES, on_event_again);
 	timer_init(&timer, on_timer_stop);
@@ -400,9 +388,8 @@ START_TEST(timer_fires_under_full_turns)
 	ck_assert_uint_le(loop.turns, 4);
 	close_sources(WATCHES);
 }
-END_TEST
 
-START_TEST(waits_at_most)
+TEST(waits_at_most)
 {
 	timer_init(&timer, on_timer_stop);
 	timer_arm(&loop.wheel, &timer, clock_ms() + 3600000);
@@ -410,9 +397,8 @@ START_TEST(waits_at_most)
 	ck_assert_str_eq(trace, "");
 	timer_disarm(&loop.wheel, &timer);
 }
-END_TEST
 
-START_TEST(stop_before_run)
+TEST(stop_before_run)
 {
 	loop_stop(&loop);
 	ck_assert_int_eq(loop_run(&loop), 0);
@@ -422,10 +408,9 @@ START_TEST(stop_before_run)
 	ck_assert_int_eq(loop_run(&loop), 0);
 	ck_assert_uint_eq(loop.turns, 1);
 }
-END_TEST
 
 /* Whatever the machine's own time is, a turn's timers go by the time that a test has set. */
-START_TEST(timers_of_frozen_time)
+TEST(timers_of_frozen_time)
 {
 	clock_set(UINT64_C(1000000), (struct timespec){ 0 });
 	wheel_init(&loop.wheel, 0);
@@ -439,9 +424,8 @@ START_TEST(timers_of_frozen_time)
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	ck_assert_str_eq(trace, "timer");
 }
-END_TEST
 
-START_TEST(past_is_over)
+TEST(past_is_over)
 {
 	uint64_t began = clock_read_us() / 1000, past;
 
@@ -451,9 +435,8 @@ START_TEST(past_is_over)
 		ck_assert_uint_ge(past, clock_ms());
 	} while (past < began + 20);
 }
-END_TEST
 
-START_TEST(clock_is_cached)
+TEST(clock_is_cached)
 {
 	struct timespec wall = { .tv_sec = 1000, .tv_nsec = 5 };
 
@@ -465,32 +448,7 @@ START_TEST(clock_is_cached)
 	ck_assert_uint_gt(clock_wall().tv_sec, 1000000000);
 	ck_assert_uint_le(clock_us(), clock_read_us());
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("loop");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, all_are_heard_once);
-	tcase_add_test(tc, errors);
-	tcase_add_test(tc, removed_in_batch);
-	tcase_add_test(tc, renewed_in_batch);
-	tcase_add_test(tc, shared_open_file);
-	tcase_add_test(tc, order_of_a_turn);
-	tcase_add_test(tc, what_is_queued_between_turns_runs);
-	tcase_add_test(tc, cancel);
-	tcase_add_test(tc, timer_wakes);
-	tcase_add_test(tc, timer_behind_all_that_was_ready);
-	tcase_add_test(tc, timer_behind_what_came_with_a_signal);
-	tcase_add_test(tc, timer_behind_a_long_turn);
-	tcase_add_test(tc, timer_fires_under_full_turns);
-	tcase_add_test(tc, waits_at_most);
-	tcase_add_test(tc, stop_before_run);
-	tcase_add_test(tc, timers_of_frozen_time);
-	tcase_add_test(tc, past_is_over);
-	tcase_add_test(tc, clock_is_cached);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("loop")

@@ -51,7 +51,7 @@ static bool has(const char *t, const char *line)
 #define EXPECT(t, line) ck_assert_msg(has(t, line), "no %s in\n%s", line, t)
 
 /* A slot goes on where its last process ended, and has what all its living processes have. */
-START_TEST(by_slot)
+TEST(by_slot)
 {
 	struct board_slot *old = board_take(board, 0, 1), *dead = board_take(board, 1, 1);
 	struct board_slot *next;
@@ -95,9 +95,8 @@ START_TEST(by_slot)
 	ck_assert_ptr_null(strstr(t, "# EOF"));
 	free(t);
 }
-END_TEST
 
-START_TEST(times)
+TEST(times)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	const struct req_record files = { .ended_us = 2000, .route = REQ_ROUTE_FILES };
@@ -122,7 +121,6 @@ START_TEST(times)
 	ck_assert_str_eq(t + strlen(t) - 7, "\n# EOF\n");
 	free(t);
 }
-END_TEST
 
 static unsigned count(const char *t, const char *what)
 {
@@ -134,7 +132,7 @@ static unsigned count(const char *t, const char *what)
 }
 
 /* Each metric has one head, whatever rows and names there are, and a help. */
-START_TEST(heads)
+TEST(heads)
 {
 	char *t, *lines, *line, *rest;
 
@@ -156,10 +154,9 @@ START_TEST(heads)
 	free(lines);
 	free(t);
 }
-END_TEST
 
 /* A machine without a name has the metric, too: what is joined with nothing is nothing. */
-START_TEST(machine)
+TEST(machine)
 {
 	char *t = text(METRICS_TEXT);
 
@@ -170,9 +167,8 @@ START_TEST(machine)
 	EXPECT(t, "h2d_machine_info{server_id=\"web-1\"} 1");
 	free(t);
 }
-END_TEST
 
-START_TEST(of_a_mad_board)
+TEST(of_a_mad_board)
 {
 	char *t;
 
@@ -183,19 +179,7 @@ START_TEST(of_a_mad_board)
 	EXPECT(t, "h2d_workers{state=\"up\"} 0");
 	free(t);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("metrics");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, by_slot);
-	tcase_add_test(t, times);
-	tcase_add_test(t, heads);
-	tcase_add_test(t, machine);
-	tcase_add_test(t, of_a_mad_board);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("metrics")

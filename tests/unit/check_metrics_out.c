@@ -18,7 +18,7 @@ static void counter(struct metrics_out *o)
 	metrics_end(o);
 }
 
-START_TEST(counters)
+TEST(counters)
 {
 	struct metrics_out text = { .form = METRICS_TEXT }, open = { .form = METRICS_OPEN };
 
@@ -33,7 +33,6 @@ START_TEST(counters)
 		      "h2d_sent_bytes_total 7\n"
 		      "# EOF\n");
 }
-END_TEST
 
 static void info(struct metrics_out *o)
 {
@@ -43,7 +42,7 @@ static void info(struct metrics_out *o)
 	metrics_sample(o, labels, 2, 1);
 }
 
-START_TEST(labels)
+TEST(labels)
 {
 	struct metrics_out text = { .form = METRICS_TEXT }, open = { .form = METRICS_OPEN };
 
@@ -54,9 +53,8 @@ START_TEST(labels)
 	expect(&open, "# TYPE h2d_build info\n# HELP h2d_build b\n"
 		      "h2d_build_info{a=\"x\\\"y\\\\z\\n\",b=\"\"} 1\n");
 }
-END_TEST
 
-START_TEST(histogram)
+TEST(histogram)
 {
 	static const int64_t bounds[] = { 500, 1000000, 2500000 }, buckets[] = { 1, -5, 2, 3 };
 	const struct metrics_buckets b = { bounds, buckets, 3, 12000001 };
@@ -73,9 +71,8 @@ START_TEST(histogram)
 		   "h2d_x_seconds_sum{r=\"/\"} 12.000001\n"
 		   "h2d_x_seconds_count{r=\"/\"} 6\n");
 }
-END_TEST
 
-START_TEST(histogram_without_labels)
+TEST(histogram_without_labels)
 {
 	static const int64_t bounds[] = { 1000 }, buckets[] = { 0, 0 };
 	const struct metrics_buckets b = { bounds, buckets, 1, -3 };
@@ -89,18 +86,6 @@ START_TEST(histogram_without_labels)
 		   "h2d_x_seconds_bucket{le=\"+Inf\"} 0\n"
 		   "h2d_x_seconds_sum 0.0\n"
 		   "h2d_x_seconds_count 0\n");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("metrics_out");
-
-	tcase_add_test(c, counters);
-	tcase_add_test(c, labels);
-	tcase_add_test(c, histogram);
-	tcase_add_test(c, histogram_without_labels);
-	return c;
 }
 
 UNIT_MAIN_PURE("metrics_out")

@@ -21,16 +21,15 @@ static const struct {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-START_TEST(test_order)
+TEST(test_order)
 {
 	for (int i = 1; i < ROWS; i++)
 		ck_assert_msg(strcmp(rows[i - 1].extension, rows[i].extension) < 0,
 			"mime.def: \"%s\" stands before \"%s\"", rows[i - 1].extension,
 			rows[i].extension);
 }
-END_TEST
 
-START_TEST(test_row)
+TEST_EACH(test_row, ROWS)
 {
 	char lower[64], upper[64];
 	const struct mime *m;
@@ -53,7 +52,6 @@ START_TEST(test_row)
 	/* a charset belongs to text, and only there */
 	ck_assert_int_eq(m->text, slice_starts(m->type, SLICE("text/")));
 }
-END_TEST
 
 static const struct {
 	const char *path, *type;
@@ -80,13 +78,12 @@ static const struct {
 	{ "/a.\xc3\xa4", "application/octet-stream" },
 };
 
-START_TEST(test_path)
+TEST_ROWS(test_path, paths)
 {
 	const struct mime *m = mime_find(NULL, slice_str(paths[_i].path));
 
 	ck_assert_msg(slice_eq(m->type, slice_str(paths[_i].type)), "%s", paths[_i].path);
 }
-END_TEST
 
 static const struct {
 	const char *text, *extension, *type;
@@ -116,7 +113,7 @@ static const struct {
 	{ ".a: x/y", NULL, NULL, false, false, "without its dot" },
 };
 
-START_TEST(test_parse)
+TEST_ROWS(test_parse, rows_of_conf)
 {
 	const char *text = rows_of_conf[_i].text;
 	struct mime m;
@@ -133,9 +130,8 @@ START_TEST(test_parse)
 	ck_assert_msg(m.text == rows_of_conf[_i].text_like, "%s", text);
 	ck_assert_msg(m.compressible == rows_of_conf[_i].compressible, "%s", text);
 }
-END_TEST
 
-START_TEST(test_types)
+TEST(test_types)
 {
 	static const char *const texts[] = { "zzz: a/z", "CSS: a/css",
 		"long-extension-of-its-own: a/l" };
@@ -158,19 +154,6 @@ START_TEST(test_types)
 	other = types;
 	other.n = 2;
 	ck_assert(!mime_types_eq(&types, &other));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("mime");
-
-	tcase_add_test(tc, test_order);
-	tcase_add_loop_test(tc, test_row, 0, ROWS);
-	tcase_add_loop_test(tc, test_path, 0, sizeof(paths) / sizeof(paths[0]));
-	tcase_add_loop_test(tc, test_parse, 0, sizeof(rows_of_conf) / sizeof(rows_of_conf[0]));
-	tcase_add_test(tc, test_types);
-	return tc;
 }
 
 UNIT_MAIN_PURE("mime")

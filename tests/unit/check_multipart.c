@@ -294,11 +294,10 @@ static void run_all(const struct body *c)
 	}
 }
 
-START_TEST(test_case)
+TEST_EACH(test_case, CASES)
 {
 	run_all(&cases[_i]);
 }
-END_TEST
 
 /* Text that grows for what a macro cannot say. */
 static struct body built(struct strbuf *body, struct strbuf *said, const char *content_type)
@@ -318,7 +317,7 @@ static void add(struct strbuf *body, struct strbuf *said, struct slice content)
 }
 
 /* Each beginning of the final line, with each byte behind it that does not make it go on. */
-START_TEST(test_every_beginning)
+TEST_EACH(test_every_beginning, 12 * 9)
 {
 	static const char whole[] = "\r\n--B-- \t \r\n", bytes[] = "x-\r\n B\0\xff\t";
 	size_t n = (size_t)_i / (sizeof(bytes) - 1);
@@ -344,10 +343,9 @@ START_TEST(test_every_beginning)
 	strbuf_fini(&body);
 	strbuf_fini(&said);
 }
-END_TEST
 
 /* The boundary at every offset of what is handed over, longer than what memmem(3) steps over. */
-START_TEST(test_every_offset)
+TEST_EACH(test_every_offset, 150)
 {
 	struct strbuf body = { 0 }, said = { 0 };
 	char content[300];
@@ -361,7 +359,6 @@ START_TEST(test_every_offset)
 	strbuf_fini(&body);
 	strbuf_fini(&said);
 }
-END_TEST
 
 /* Random contents of the bytes that matter, against the rule as it is written. */
 static bool is_boundary_line(struct slice s)
@@ -409,13 +406,12 @@ static void run_random(void)
 	strbuf_fini(&said);
 }
 
-START_TEST(test_random)
+TEST_EACH(test_random, 10)
 {
 	srand((unsigned)_i);
 	for (int i = 0; i < 100; i++)
 		run_random();
 }
-END_TEST
 
 static const struct {
 	const char *content_type;
@@ -458,7 +454,7 @@ static const struct {
 	{ "multipart/form-data; boundary=" B70 B70 B70, "MULTIPART_BOUNDARY" },
 };
 
-START_TEST(test_type)
+TEST_ROWS(test_type, types)
 {
 	struct multipart m;
 	const struct err *err = multipart_init(&m, slice_str(types[_i].content_type), 1);
@@ -468,10 +464,9 @@ START_TEST(test_type)
 		ck_assert_msg(strcmp(err->name, types[_i].err) == 0, "%s: %s",
 			types[_i].content_type, err->name);
 }
-END_TEST
 
 /* A header section of just the limit, and of one byte more; lines without end are no way around. */
-START_TEST(test_head_limit)
+TEST_EACH(test_head_limit, 2)
 {
 	static const struct slice rest = SLICE_LIT("Content-Disposition: form-data; name=a\r\nX: ");
 	struct strbuf body = { 0 }, said = { 0 };
@@ -489,10 +484,9 @@ START_TEST(test_head_limit)
 	strbuf_fini(&body);
 	strbuf_fini(&said);
 }
-END_TEST
 
 /* Blanks without end behind a boundary cannot be held back. */
-START_TEST(test_blanks_limit)
+TEST(test_blanks_limit)
 {
 	struct strbuf body = { 0 }, said = { 0 };
 	struct body b;
@@ -507,10 +501,9 @@ START_TEST(test_blanks_limit)
 	strbuf_fini(&body);
 	strbuf_fini(&said);
 }
-END_TEST
 
 /* Content is handed on where it lies. */
-START_TEST(test_no_copy)
+TEST(test_no_copy)
 {
 	static const char body[] = FILE("hello") END;
 	struct slice piece = slice_of(body, sizeof(body) - 1);
@@ -528,22 +521,7 @@ START_TEST(test_no_copy)
 	ck_assert_int_eq(multipart_next(&m, &piece, true), MULTIPART_DONE);
 	ck_assert_int_eq(multipart_next(&m, &piece, true), MULTIPART_DONE);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("multipart");
-
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_case, 0, CASES);
-	tcase_add_loop_test(tc, test_every_beginning, 0, 12 * 9);
-	tcase_add_loop_test(tc, test_every_offset, 0, 150);
-	tcase_add_loop_test(tc, test_random, 0, 10);
-	tcase_add_loop_test(tc, test_type, 0, sizeof(types) / sizeof(types[0]));
-	tcase_add_loop_test(tc, test_head_limit, 0, 2);
-	tcase_add_test(tc, test_blanks_limit);
-	tcase_add_test(tc, test_no_copy);
-	return tc;
-}
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN_PURE("multipart")

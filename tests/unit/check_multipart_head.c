@@ -175,7 +175,7 @@ static const struct {
 	BAD("Content-Transfer-Encoding: quoted-printable\r\n" CD_A "\r\n", "MULTIPART_CODING"),
 };
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	const struct slice in = cases[_i].head;
 	struct multipart_part part;
@@ -197,15 +197,6 @@ START_TEST(test_case)
 		ck_assert(slice_eq(part.content_type, cases[_i].type));
 	}
 	free(head);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("multipart_head");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	return tc;
 }
 
 UNIT_MAIN_PURE("multipart_head")

@@ -9,16 +9,15 @@ enum { MANY = 10000 };
 
 static char names[MANY][16];
 
-START_TEST(an_empty_one)
+TEST(an_empty_one)
 {
 	struct name_map m = { 0 };
 
 	ck_assert_uint_eq(name_map_get(&m, SLICE("a")), 0);
 	name_map_fini(&m);
 }
-END_TEST
 
-START_TEST(many_names)
+TEST(many_names)
 {
 	struct name_map m = { 0 };
 	unsigned *value;
@@ -41,16 +40,6 @@ START_TEST(many_names)
 	ck_assert_uint_eq(name_map_get(&m, SLICE("")), 0);
 	name_map_fini(&m);
 	ck_assert_uint_eq(name_map_get(&m, SLICE("/1")), 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("name_map");
-
-	tcase_add_test(t, an_empty_one);
-	tcase_add_test(t, many_names);
-	return t;
 }
 
 UNIT_MAIN("name_map")

@@ -59,7 +59,7 @@ static const char *heard(void)
 }
 
 /* _i: abstract or not */
-START_TEST(messages)
+TEST_EACH(messages, 2)
 {
 	unsigned long long usec;
 	char text[2000];
@@ -81,10 +81,9 @@ START_TEST(messages)
 	ck_assert_uint_lt(strlen(heard()), 600);
 	teardown();
 }
-END_TEST
 
 /* What the log says of it, and no descriptor is left. */
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
 	static const char slashes[300] = { [0 ... 298] = '/' };
 	static const struct {
@@ -120,16 +119,6 @@ START_TEST(nobody_listens)
 	ck_assert_int_eq(open_fds(), fds);
 	log_to(STDERR_FILENO);
 	unsetenv("NOTIFY_SOCKET");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("notify");
-
-	tcase_add_loop_test(t, messages, 0, 2);
-	tcase_add_test(t, nobody_listens);
-	return t;
 }
 
 UNIT_MAIN("notify")

@@ -164,7 +164,7 @@ static void teardown(void)
 	loop_fini(&loop);
 }
 
-START_TEST(all_once)
+TEST(all_once)
 {
 	int before = count_threads();
 
@@ -177,9 +177,8 @@ START_TEST(all_once)
 	ck_assert_int_le(at_work_max, THREADS);
 	ck_assert_int_le(count_threads() - before, THREADS);
 }
-END_TEST
 
-START_TEST(one_after_the_other)
+TEST(one_after_the_other)
 {
 	int before = count_threads();
 
@@ -189,10 +188,9 @@ START_TEST(one_after_the_other)
 	turn_until(50);
 	ck_assert_int_le(count_threads() - before, THREADS);
 }
-END_TEST
 
 /* A blocked thread holds back nobody while there is another. */
-START_TEST(at_the_same_time)
+TEST(at_the_same_time)
 {
 	make(work_held, done);
 	for (int i = 0; i < THREADS; i++) {
@@ -212,9 +210,8 @@ START_TEST(at_the_same_time)
 		sem_post(&leave);
 	turn_until(THREADS + 1);
 }
-END_TEST
 
-START_TEST(signals_are_the_loops)
+TEST(signals_are_the_loops)
 {
 	sigset_t mask;
 
@@ -224,17 +221,15 @@ START_TEST(signals_are_the_loops)
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
 	turn_until(1);
 }
-END_TEST
 
-START_TEST(an_overrun_is_a_fault)
+TEST(an_overrun_is_a_fault)
 {
 	make(work_check_guard, done);
 	ck_assert_int_eq(offload_submit(offload, &items[0].job), 0);
 	turn_until(1);
 }
-END_TEST
 
-START_TEST(free_finishes_everything)
+TEST(free_finishes_everything)
 {
 	make(work_held, done_at_end);
 	for (int i = 0; i < JOBS; i++)
@@ -246,14 +241,13 @@ START_TEST(free_finishes_everything)
 	for (int i = 0; i < JOBS; i++)
 		ck_assert_int_eq(items[i].done, 1);
 }
-END_TEST
 
 static void work_nothing(struct job *j)
 {
 	(void)j;
 }
 
-START_TEST(done_may_free)
+TEST(done_may_free)
 {
 	for (int i = 0; i < JOBS; i++) {
 		struct job *j = malloc(sizeof(*j));
@@ -263,9 +257,8 @@ START_TEST(done_may_free)
 	}
 	turn_until(JOBS);
 }
-END_TEST
 
-START_TEST(no_thread)
+TEST(no_thread)
 {
 	make(work, done);
 	threads_left = 0;
@@ -277,7 +270,6 @@ START_TEST(no_thread)
 		ck_assert_int_eq(offload_submit(offload, &items[i].job), 0);
 	turn_until(JOBS);
 }
-END_TEST
 
 static void hold(int i, enum job_class class, const void *owner)
 {
@@ -287,7 +279,7 @@ static void hold(int i, enum job_class class, const void *owner)
 }
 
 /* However many listings are held, a thread is left for what is short. */
-START_TEST(classes_do_not_starve_one_another)
+TEST(classes_do_not_starve_one_another)
 {
 	make(work_held, done);
 	for (int i = 0; i < 10; i++)
@@ -304,10 +296,9 @@ START_TEST(classes_do_not_starve_one_another)
 		sem_post(&leave);
 	turn_until(21);
 }
-END_TEST
 
 /* Whatever hangs for ever, names are looked up and local files are read. */
-START_TEST(remote_jobs_hang_alone)
+TEST(remote_jobs_hang_alone)
 {
 	make(work_held, done);
 	for (int i = 0; i < 10; i++)
@@ -324,10 +315,9 @@ START_TEST(remote_jobs_hang_alone)
 		sem_post(&leave);
 	turn_until(40);
 }
-END_TEST
 
 /* Reads leave a thread to look-ups, and the other way round. */
-START_TEST(reads_and_lookups)
+TEST_EACH(reads_and_lookups, 2)
 {
 	enum job_class held = _i == 0 ? JOB_FILE : JOB_LOOKUP;
 
@@ -344,10 +334,9 @@ START_TEST(reads_and_lookups)
 		sem_post(&leave);
 	turn_until(11);
 }
-END_TEST
 
 /* One who asks for a hundred things does not make another wait for all of them. */
-START_TEST(owners_take_turns)
+TEST(owners_take_turns)
 {
 	struct offload *four = offload;
 	int order;
@@ -369,9 +358,8 @@ START_TEST(owners_take_turns)
 	offload_free(&offload);
 	offload = four;
 }
-END_TEST
 
-START_TEST(nobody_wants_it)
+TEST(nobody_wants_it)
 {
 	make(work_held, done);
 	for (int i = 0; i < THREADS; i++)
@@ -389,10 +377,9 @@ START_TEST(nobody_wants_it)
 	turn_until(THREADS);
 	ck_assert_int_eq(items[THREADS].worked, 0);
 }
-END_TEST
 
 /* A volume that hangs has its threads for ever, and no others: its further jobs alone wait. */
-START_TEST(a_place_that_hangs)
+TEST(a_place_that_hangs)
 {
 	static const enum job_class classes[] = { JOB_LISTING, JOB_REMOTE, JOB_FILE, JOB_LOOKUP };
 	static const int threads[] = { 1, 2, 3, 3 };
@@ -424,10 +411,9 @@ START_TEST(a_place_that_hangs)
 		sem_post(&leave);
 	turn_until(n);
 }
-END_TEST
 
 /* Work without a volume may last: as much of it is done at a time as before. */
-START_TEST(what_works_is_not_late)
+TEST(what_works_is_not_late)
 {
 	make(work_held, done);
 	for (int i = 0; i < 10; i++)
@@ -441,10 +427,9 @@ START_TEST(what_works_is_not_late)
 		sem_post(&leave);
 	turn_until(10);
 }
-END_TEST
 
 /* It is late, its owner is gone, and it comes back: nothing is left of it. */
-START_TEST(late_and_unwanted)
+TEST(late_and_unwanted)
 {
 	int volume;
 
@@ -466,31 +451,8 @@ START_TEST(late_and_unwanted)
 	turn_until(3);
 	ck_assert_int_eq(items[1].worked, 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("offload");
-
-	tcase_set_timeout(tc, 60); /* what is late is so after a second each time */
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, all_once);
-	tcase_add_test(tc, one_after_the_other);
-	tcase_add_test(tc, at_the_same_time);
-	tcase_add_test(tc, signals_are_the_loops);
-	tcase_add_test(tc, an_overrun_is_a_fault);
-	tcase_add_test(tc, free_finishes_everything);
-	tcase_add_test(tc, done_may_free);
-	tcase_add_test(tc, no_thread);
-	tcase_add_test(tc, classes_do_not_starve_one_another);
-	tcase_add_test(tc, remote_jobs_hang_alone);
-	tcase_add_loop_test(tc, reads_and_lookups, 0, 2);
-	tcase_add_test(tc, owners_take_turns);
-	tcase_add_test(tc, nobody_wants_it);
-	tcase_add_test(tc, a_place_that_hangs);
-	tcase_add_test(tc, what_works_is_not_late);
-	tcase_add_test(tc, late_and_unwanted);
-	return tc;
-}
+UNIT_TIMEOUT(60)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("offload")

@@ -59,7 +59,7 @@ static void text(const char *name)
 	tree_text(name, long_text);
 }
 
-START_TEST(a_file)
+TEST_EACH(a_file, compress_has(CODING_GZIP) ? 2 : 1)
 {
 	const struct image_entry *e;
 
@@ -72,9 +72,8 @@ START_TEST(a_file)
 	ck_assert_uint_eq(e->variants[CODING_BR].n, 0);
 	ck_assert_uint_eq(one_image_built(image)->nentries, 1);
 }
-END_TEST
 
-START_TEST(what_lies_beside)
+TEST_EACH(what_lies_beside, compress_has(CODING_GZIP) ? 2 : 0)
 {
 	const struct image_entry *e;
 
@@ -91,11 +90,10 @@ START_TEST(what_lies_beside)
 	ck_assert_uint_ne(e->flags & IMAGE_SIDECAR << CODING_GZIP, 0);
 	ck_assert_uint_eq(e->variants[CODING_GZIP].n, strlen("made elsewhere"));
 }
-END_TEST
 
 static const char *const not_there[] = { "/none", "/d", "/none/x", "/link", "/large" };
 
-START_TEST(no_file)
+TEST_ROWS(no_file, not_there)
 {
 	static char large[(1 << 20) + 2];
 
@@ -105,18 +103,7 @@ START_TEST(no_file)
 	tree_link("d/x", "link");
 	ck_assert_ptr_null(entry(not_there[_i], true));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("one_image");
-	bool has_gzip = compress_has(CODING_GZIP);
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, a_file, 0, has_gzip ? 2 : 1);
-	tcase_add_loop_test(t, what_lies_beside, 0, has_gzip ? 2 : 0);
-	tcase_add_loop_test(t, no_file, 0, (int)(sizeof(not_there) / sizeof(not_there[0])));
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("one_image")

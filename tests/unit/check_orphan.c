@@ -166,7 +166,7 @@ static bool memfd_mapped(void)
 	return found;
 }
 
-START_TEST(copied_where_they_are)
+TEST(copied_where_they_are)
 {
 	static const uint8_t zeros[MAPPING_PAGE];
 	struct ref other = { .count = 1 };
@@ -199,9 +199,8 @@ START_TEST(copied_where_they_are)
 		ref_put(&segment->ref);
 	wait_threads();
 }
-END_TEST
 
-START_TEST(whole_segment)
+TEST(whole_segment)
 {
 	struct lender *l;
 
@@ -215,9 +214,8 @@ START_TEST(whole_segment)
 	ref_put(&segment->ref);
 	wait_threads();
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
 	struct lender *l;
 
@@ -243,9 +241,8 @@ START_TEST(refused)
 	ref_put(&segment->ref);
 	wait_threads();
 }
-END_TEST
 
-START_TEST(comes_back)
+TEST(comes_back)
 {
 	struct built_image next;
 
@@ -263,10 +260,9 @@ START_TEST(comes_back)
 	wait_threads();
 	built_image_close(&next);
 }
-END_TEST
 
 /* Once it was asked for, an image that has it maps it anew: nobody new reads from the copies. */
-START_TEST(comes_back_too_late)
+TEST_EACH(comes_back_too_late, 2)
 {
 	struct built_image next;
 	struct lender *l;
@@ -289,10 +285,9 @@ START_TEST(comes_back_too_late)
 	wait_threads();
 	built_image_close(&next);
 }
-END_TEST
 
 /* A thread has found it for an image that is on its way. */
-START_TEST(somebody_else_has_it)
+TEST(somebody_else_has_it)
 {
 	const char *fault;
 	struct segment_map *s = segment_map_new(image.fds[IMAGE_FDS], &fault);
@@ -305,9 +300,8 @@ START_TEST(somebody_else_has_it)
 	ref_put(&segment->ref);
 	wait_threads();
 }
-END_TEST
 
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	struct lender *l;
 
@@ -329,10 +323,9 @@ START_TEST(no_memory)
 	ref_put(&segment->ref);
 	wait_threads();
 }
-END_TEST
 
 /* The worker's end is sooner than the thread's. */
-START_TEST(end_meanwhile)
+TEST(end_meanwhile)
 {
 	struct lender *l;
 
@@ -344,22 +337,7 @@ START_TEST(end_meanwhile)
 	segment_maps_fini(&all);
 	wait_threads();
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("orphan");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, copied_where_they_are);
-	tcase_add_test(tc, whole_segment);
-	tcase_add_test(tc, refused);
-	tcase_add_test(tc, comes_back);
-	tcase_add_loop_test(tc, comes_back_too_late, 0, 2);
-	tcase_add_test(tc, somebody_else_has_it);
-	tcase_add_test(tc, no_memory);
-	tcase_add_test(tc, end_meanwhile);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("orphan")

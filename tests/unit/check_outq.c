@@ -67,7 +67,7 @@ static void expect_front(const struct outq *q, const uint8_t *want, size_t n, in
 		ck_assert_uint_eq(at, n < outq_len(q) ? n : outq_len(q));
 }
 
-START_TEST(copies_lie_together)
+TEST(copies_lie_together)
 {
 	struct outq q;
 
@@ -86,9 +86,8 @@ START_TEST(copies_lie_together)
 	outq_clear(&q);
 	ck_assert_ptr_null(q.segs);
 }
-END_TEST
 
-START_TEST(borrows)
+TEST(borrows)
 {
 	struct outq q;
 
@@ -113,7 +112,6 @@ START_TEST(borrows)
 	outq_clear(&q);
 	ck_assert_uint_eq(blocks.live, 0);
 }
-END_TEST
 
 /* heads, a large body, small ones: as a connection's output looks. */
 static size_t fill(struct outq *q)
@@ -133,7 +131,7 @@ static size_t fill(struct outq *q)
 	return at;
 }
 
-START_TEST(cut_at_every_byte)
+TEST(cut_at_every_byte)
 {
 	static const size_t around[] = { 0, 17, 26, 8026, 8035, 8647, 8648, 48648, 48657, 50705,
 		67089 };
@@ -158,9 +156,8 @@ START_TEST(cut_at_every_byte)
 		}
 	}
 }
-END_TEST
 
-START_TEST(random_pieces)
+TEST(random_pieces)
 {
 	struct outq q;
 	size_t in = 0, out = 0;
@@ -201,9 +198,8 @@ START_TEST(random_pieces)
 	outq_clear(&q);
 	ck_assert_uint_eq(body_ref.count, 1);
 }
-END_TEST
 
-START_TEST(ring_grows_while_turned)
+TEST(ring_grows_while_turned)
 {
 	struct outq q;
 	size_t in = 0, out = 0;
@@ -226,7 +222,6 @@ START_TEST(ring_grows_while_turned)
 	ck_assert_uint_eq(q.cap, 0);
 	outq_clear(&q);
 }
-END_TEST
 
 static size_t came_back;
 
@@ -237,7 +232,7 @@ static void on_back(struct ref_file *file, size_t n)
 }
 
 /* A range is a file's alone: it is sent from there, or given back. */
-START_TEST(ranges)
+TEST(ranges)
 {
 	struct ref_file file = { .fd = 7, .back = on_back };
 	const uint64_t from = UINT64_C(5) << 32; /* further on than memory goes on some machines */
@@ -285,9 +280,8 @@ START_TEST(ranges)
 	outq_clear(&q);
 	ck_assert_uint_eq(file.ref.count, 1);
 }
-END_TEST
 
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	struct outq q;
 	bool done = false;
@@ -305,7 +299,6 @@ START_TEST(no_memory)
 		ck_assert(!done || limit > 5);
 	}
 }
-END_TEST
 
 /* Counts what it is asked for. */
 static size_t asked;
@@ -324,7 +317,7 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 	return answer;
 }
 
-START_TEST(asks_for_what_is_left)
+TEST(asks_for_what_is_left)
 {
 	struct lender lender = { .needs = needs };
 	struct outq q;
@@ -344,22 +337,7 @@ START_TEST(asks_for_what_is_left)
 	ck_assert_uint_eq(references, 4);
 	outq_clear(&q);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("outq");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, copies_lie_together);
-	tcase_add_test(tc, borrows);
-	tcase_add_test(tc, cut_at_every_byte);
-	tcase_add_test(tc, random_pieces);
-	tcase_add_test(tc, ring_grows_while_turned);
-	tcase_add_test(tc, asks_for_what_is_left);
-	tcase_add_test(tc, ranges);
-	tcase_add_test(tc, no_memory);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("outq")

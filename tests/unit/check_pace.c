@@ -141,21 +141,19 @@ static void check_rate(uint64_t rate)
 	}
 }
 
-START_TEST(of_a_client)
+TEST_ROWS(of_a_client, rates)
 {
 	limit.of_client = rates[_i];
 	check_rate(rates[_i]);
 }
-END_TEST
 
-START_TEST(of_a_connection)
+TEST_ROWS(of_a_connection, rates)
 {
 	limit.of_connection = rates[_i];
 	check_rate(rates[_i]);
 }
-END_TEST
 
-START_TEST(the_lower_of_both)
+TEST(the_lower_of_both)
 {
 	limit.of_client = MIB;
 	limit.of_connection = 100 << 10;
@@ -164,10 +162,9 @@ START_TEST(the_lower_of_both)
 	limit.of_connection = MIB;
 	check_rate(100 << 10);
 }
-END_TEST
 
 /* Another process sends to the same client: what is left is for this one. */
-START_TEST(over_processes)
+TEST(over_processes)
 {
 	struct rate rate = { .rule = limit.rule, .depth_ns = 200000000 };
 	uint64_t n = 0;
@@ -182,9 +179,8 @@ START_TEST(over_processes)
 	ck_assert_uint_ge(n, MIB * 8 / 10);
 	ck_assert_uint_le(n, MIB * 13 / 10);
 }
-END_TEST
 
-START_TEST(counted_once)
+TEST(counted_once)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_bytes);
 
@@ -197,9 +193,8 @@ START_TEST(counted_once)
 	after(1000);
 	ck_assert(!timer_armed(&pacer.timer));
 }
-END_TEST
 
-START_TEST(short_ones_are_not_held)
+TEST(short_ones_are_not_held)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_bytes);
 
@@ -210,9 +205,8 @@ START_TEST(short_ones_are_not_held)
 	}
 	ck_assert_int_eq(counters_get(counters, COUNTER_limit_bytes), before);
 }
-END_TEST
 
-START_TEST(dry_run)
+TEST(dry_run)
 {
 	int64_t before = counters_get(counters, COUNTER_limit_bytes);
 
@@ -222,9 +216,8 @@ START_TEST(dry_run)
 	ck_assert_uint_eq(send_some(16384), LARGE);
 	ck_assert_int_eq(counters_get(counters, COUNTER_limit_bytes), before + 1);
 }
-END_TEST
 
-START_TEST(whom_it_does_not_hold_for)
+TEST(whom_it_does_not_hold_for)
 {
 	limit.of_client = limit.of_connection = 100 << 10;
 	conn.account->exempt = true;
@@ -237,24 +230,8 @@ START_TEST(whom_it_does_not_hold_for)
 	reply(LARGE);
 	ck_assert_uint_eq(send_some(16384), LARGE);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	enum { RATES = sizeof(rates) / sizeof(rates[0]) };
-	TCase *tc = tcase_create("pace");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, of_a_client, 0, RATES);
-	tcase_add_loop_test(tc, of_a_connection, 0, RATES);
-	tcase_add_test(tc, the_lower_of_both);
-	tcase_add_test(tc, over_processes);
-	tcase_add_test(tc, counted_once);
-	tcase_add_test(tc, short_ones_are_not_held);
-	tcase_add_test(tc, dry_run);
-	tcase_add_test(tc, whom_it_does_not_hold_for);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("pace")

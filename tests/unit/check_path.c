@@ -87,7 +87,7 @@ static const struct {
 	{ "/a%23b", "/a#b", NULL },
 };
 
-START_TEST(test_parse)
+TEST_ROWS(test_parse, cases)
 {
 	/* exactly sized, so that a sanitizer sees a byte read too far */
 	size_t n = strlen(cases[_i].target);
@@ -112,9 +112,8 @@ START_TEST(test_parse)
 	arena_reset(&a);
 	free(target);
 }
-END_TEST
 
-START_TEST(test_nul)
+TEST(test_nul)
 {
 	struct slice path, query;
 	struct arena a;
@@ -124,9 +123,8 @@ START_TEST(test_nul)
 	ck_assert_ptr_eq(path_parse(slice_of("/a?\0", 4), &a, &path, &query), ERR_BAD_PATH);
 	arena_reset(&a);
 }
-END_TEST
 
-START_TEST(test_no_memory)
+TEST(test_no_memory)
 {
 	struct slice path, query;
 	struct arena a;
@@ -139,7 +137,6 @@ START_TEST(test_no_memory)
 	ck_assert_str_eq(path.p, "/12345678901234");
 	arena_reset(&a);
 }
-END_TEST
 
 static const struct {
 	const char *path, *encoded;
@@ -154,7 +151,7 @@ static const struct {
 };
 
 /* It parts segments, and whoever asked is told. */
-START_TEST(test_slash)
+TEST(test_slash)
 {
 	static const char *const targets[][2] = { { "/a%2fb", "/a/b" }, { "/a%2Fb", "/a/b" },
 		{ "/@s%2fn", "/@s/n" }, { "/x/@s%2fn?a%2fb", "/x/@s/n" }, { "/a%2fb/", "/a/b/" },
@@ -173,9 +170,8 @@ START_TEST(test_slash)
 	ck_assert_ptr_null(path_parse(SLICE("/a?b%2fc"), &a, &path, &query));
 	arena_reset(&a);
 }
-END_TEST
 
-START_TEST(test_hidden)
+TEST(test_hidden)
 {
 	static const char *const hidden[] = { "/.a", "/a/.b/c", "/..a", "/.well-known/.a",
 		"/.well-knownx", "/a/.git/", "/a.b/.c", "/a..b/.c", "/.well-known/a./.b" };
@@ -189,9 +185,8 @@ START_TEST(test_hidden)
 	ck_assert(path_hidden_name(SLICE(".a")) && path_hidden_name(SLICE(".")));
 	ck_assert(!path_hidden_name(SLICE(".well-known")) && !path_hidden_name(SLICE("a")));
 }
-END_TEST
 
-START_TEST(test_encode)
+TEST_ROWS(test_encode, encodings)
 {
 	struct slice encoded, path, query;
 	struct arena a;
@@ -203,20 +198,6 @@ START_TEST(test_encode)
 	ck_assert_ptr_null(path_parse(encoded, &a, &path, &query));
 	ck_assert_str_eq(path.p, encodings[_i].path);
 	arena_reset(&a);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("path");
-
-	tcase_add_loop_test(tc, test_parse, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_nul);
-	tcase_add_test(tc, test_slash);
-	tcase_add_test(tc, test_hidden);
-	tcase_add_test(tc, test_no_memory);
-	tcase_add_loop_test(tc, test_encode, 0, sizeof(encodings) / sizeof(encodings[0]));
-	return tc;
 }
 
 UNIT_MAIN_PURE("path")

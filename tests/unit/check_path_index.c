@@ -32,7 +32,7 @@ static struct name *find(int i)
 	return path_index_find(&all, entered[i].root, slice_str(paths[i]));
 }
 
-START_TEST(of_every_root)
+TEST(of_every_root)
 {
 	for (int i = 0; i < MANY; i++) {
 		ck_assert_ptr_null(find(i));
@@ -51,10 +51,9 @@ START_TEST(of_every_root)
 		ck_assert_ptr_eq(find(i), i % 3 == 0 ? NULL : &entered[i]);
 	ck_assert_uint_eq(all.n, MANY - (MANY + 2) / 3);
 }
-END_TEST
 
 /* Paths are bytes: what is no UTF-8, or has a NUL in it, is a name like any other. */
-START_TEST(any_bytes)
+TEST(any_bytes)
 {
 	entered[0] = (struct name){ .n = 3, .path = "/\xff\xfe" };
 	entered[1] = (struct name){ .n = 3, .path = "/\0a" };
@@ -64,16 +63,7 @@ START_TEST(any_bytes)
 	ck_assert_ptr_eq(path_index_find(&all, 0, SLICE("/\0a")), &entered[1]);
 	ck_assert_ptr_null(path_index_find(&all, 0, SLICE("/\0b")));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("names");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, of_every_root);
-	tcase_add_test(tc, any_bytes);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("names")

@@ -97,7 +97,7 @@ static void teardown(void)
 	loop_fini(&loop);
 }
 
-START_TEST(one_connection)
+TEST(one_connection)
 {
 	ask(0, FILES);
 	turn();
@@ -112,10 +112,9 @@ START_TEST(one_connection)
 	ck_assert(place_is_held(&files[0][PLACES_SHARE + 9]) &&
 		  files[0][PLACES_SHARE + 10].state == PLACE_WAITS);
 }
-END_TEST
 
 /* Where nobody lends any, connections have their turns as places come free. */
-START_TEST(few)
+TEST(few)
 {
 	places_limit(&all, 10);
 	for (unsigned i = 0; i < CONNS; i++)
@@ -132,7 +131,6 @@ START_TEST(few)
 	for (unsigned i = 0; i < CONNS; i++)
 		ck_assert_uint_eq(held[i], PLACES_SHARE);
 }
-END_TEST
 
 /* --- lent places ------------------------------------------------------------------------------ */
 
@@ -153,7 +151,7 @@ static void lend(unsigned conn, unsigned from, unsigned to)
 }
 
 /* What a connection does not read by goes to another file of its own, in the line already. */
-START_TEST(rests)
+TEST(rests)
 {
 	ask(0, PLACES_SHARE + 2);
 	lend(0, 0, PLACES_SHARE);
@@ -170,10 +168,9 @@ START_TEST(rests)
 	turn();
 	ck_assert_uint_eq(backs, 1);
 }
-END_TEST
 
 /* The account that holds most gives back first, what nobody has read by for longest. */
-START_TEST(greediest_gives)
+TEST(greediest_gives)
 {
 	places_limit(&all, 12);
 	for (unsigned i = 0; i < 3; i++) {
@@ -189,10 +186,9 @@ START_TEST(greediest_gives)
 	ck_assert_uint_eq(counters->limit_files, 3);
 	turn();
 }
-END_TEST
 
 /* In front of its first read a place is taken where its peer takes nothing, or after a time. */
-START_TEST(unread)
+TEST(unread)
 {
 	uint64_t now_ms = 1000000;
 
@@ -216,10 +212,9 @@ START_TEST(unread)
 	turn_at(now_ms + PLACES_UNREAD_MS);
 	ck_assert(backs == 3 && order[2] == 0 && held[1] == 3);
 }
-END_TEST
 
 /* Where a file is closed by a thread its place comes later, and one is asked for at a time. */
-START_TEST(later)
+TEST(later)
 {
 	late = true;
 	places_limit(&all, 4);
@@ -240,10 +235,9 @@ START_TEST(later)
 	turn();
 	ck_assert(place_is_held(&files[2][0]) && held[2] == 1);
 }
-END_TEST
 
 /* Clients have their turns, however many connections one has. */
-START_TEST(turns)
+TEST(turns)
 {
 	places_limit(&all, 4);
 	take(0, accounts[0], 4);
@@ -256,10 +250,9 @@ START_TEST(turns)
 	turn();
 	ck_assert_uint_eq(held[5], 1);
 }
-END_TEST
 
 /* Uploads lend nothing, and leave a quarter. */
-START_TEST(uploads)
+TEST(uploads)
 {
 	places_limit(&all, 16);
 	for (unsigned i = 0; i < CONNS; i++)
@@ -276,10 +269,9 @@ START_TEST(uploads)
 	turn();
 	ck_assert(place_is_held(&files[3][0]) && backs == 0);
 }
-END_TEST
 
 /* The last places for uploads are for clients that have none. */
-START_TEST(first_upload)
+TEST(first_upload)
 {
 	places_limit(&all, 64);
 	for (unsigned i = 0; i < CONNS; i++)
@@ -299,10 +291,9 @@ START_TEST(first_upload)
 	turn();
 	ck_assert_uint_eq(places_held(&all), 42);
 }
-END_TEST
 
 /* Who has no upload comes before those who waited longer for one more. */
-START_TEST(upload_of_the_poor)
+TEST(upload_of_the_poor)
 {
 	places_limit(&all, 4);
 	for (unsigned i = 0; i < CONNS; i++)
@@ -318,7 +309,6 @@ START_TEST(upload_of_the_poor)
 	turn();
 	ck_assert(held[1] == 1 && files[2][1].state == PLACE_WAITS);
 }
-END_TEST
 
 static uint64_t came(struct place *p)
 {
@@ -335,7 +325,7 @@ static bool ends(struct place *p)
 }
 
 /* Where uploads wait, others end once a second, the slowest of those that have had their time. */
-START_TEST(uploads_end)
+TEST(uploads_end)
 {
 	struct timespec wall = { 0 };
 	uint64_t now_us = 1000000000;
@@ -366,35 +356,15 @@ START_TEST(uploads_end)
 	ck_assert(held[3] == 1 && held[4] == 1);
 	clock_update();
 }
-END_TEST
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&place_states,
 		"FREE>WAITS FREE>HELD WAITS>FREE WAITS>HELD HELD>FREE HELD>LENT LENT>HELD "
 		"LENT>RESTS LENT>BACK RESTS>HELD RESTS>BACK BACK>FREE",
 		NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("places");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, one_connection);
-	tcase_add_test(c, few);
-	tcase_add_test(c, rests);
-	tcase_add_test(c, states);
-	tcase_add_test(c, greediest_gives);
-	tcase_add_test(c, unread);
-	tcase_add_test(c, later);
-	tcase_add_test(c, turns);
-	tcase_add_test(c, uploads);
-	tcase_add_test(c, first_upload);
-	tcase_add_test(c, upload_of_the_poor);
-	tcase_add_test(c, uploads_end);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("places")

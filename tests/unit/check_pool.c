@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "unit.h"
 
-START_TEST(counts)
+TEST(counts)
 {
 	struct pool pool;
 	void *blocks[10];
@@ -37,9 +37,8 @@ START_TEST(counts)
 	ck_assert_uint_eq(pool.nfree, 0);
 	ck_assert_ptr_null(pool.free);
 }
-END_TEST
 
-START_TEST(tiny_and_none_kept)
+TEST(tiny_and_none_kept)
 {
 	struct pool pool;
 	void *block;
@@ -52,9 +51,8 @@ START_TEST(tiny_and_none_kept)
 	ck_assert_uint_eq(pool.nfree, 0);
 	pool_fini(&pool);
 }
-END_TEST
 
-START_TEST(trimmed_while_in_use)
+TEST(trimmed_while_in_use)
 {
 	struct pool pool;
 	void *out, *back;
@@ -74,9 +72,8 @@ START_TEST(trimmed_while_in_use)
 	ck_assert_uint_eq(pool.nfree, 1);
 	pool_fini(&pool);
 }
-END_TEST
 
-START_TEST(leak_is_an_assertion)
+TEST_SIGNAL(leak_is_an_assertion, 1, SIGABRT)
 {
 	struct pool pool;
 
@@ -85,12 +82,11 @@ START_TEST(leak_is_an_assertion)
 	pool_get(&pool);
 	pool_fini(&pool);
 }
-END_TEST
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 
-START_TEST(poisons)
+TEST_EACH(poisons, UNIT_SANITIZED)
 {
 	struct pool pool;
 	char *block;
@@ -106,21 +102,6 @@ START_TEST(poisons)
 	}
 	pool_fini(&pool);
 }
-END_TEST
 #endif
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("pool");
-
-	tcase_add_test(tc, counts);
-	tcase_add_test(tc, tiny_and_none_kept);
-	tcase_add_test(tc, trimmed_while_in_use);
-	tcase_add_test_raise_signal(tc, leak_is_an_assertion, SIGABRT);
-#ifdef __SANITIZE_ADDRESS__
-	tcase_add_test(tc, poisons);
-#endif
-	return tc;
-}
 
 UNIT_MAIN("pool")

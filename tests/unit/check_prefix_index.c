@@ -39,7 +39,7 @@ static void holds(const struct prefix_index *x, struct slice s)
 	ck_assert_uint_eq(below, 0);
 }
 
-START_TEST(as_a_search_of_all)
+TEST(as_a_search_of_all)
 {
 	struct prefix_entry v[WORDS];
 
@@ -55,15 +55,6 @@ START_TEST(as_a_search_of_all)
 		for (unsigned i = 0; i < 20; i++)
 			holds(&x, word(WORDS - 1));
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("prefix_index");
-
-	tcase_add_test(t, as_a_search_of_all);
-	return t;
 }
 
 UNIT_MAIN("prefix_index")

@@ -701,15 +701,14 @@ static bool must_fork(void)
 	return SANITIZED || !world_can() || getenv("H2D_MODEL_FORKS") != NULL;
 }
 
-START_TEST(every_order)
+TEST_ROWS(every_order, scenarios)
 {
 	if (is_asked_for(&scenarios[_i]))
 		search(&scenarios[_i], must_fork());
 }
-END_TEST
 
 /* A process that is put back finds what processes of their own find. */
-START_TEST(both_ways)
+TEST_ROWS(both_ways, scenarios)
 {
 	struct scenario little = scenarios[_i];
 	unsigned found;
@@ -722,16 +721,7 @@ START_TEST(both_ways)
 	search(&little, true);
 	ck_assert_uint_eq(shared->found, found);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("process_model");
-
-	tcase_set_timeout(t, 0);
-	tcase_add_loop_test(t, every_order, 0, sizeof(scenarios) / sizeof(scenarios[0]));
-	tcase_add_loop_test(t, both_ways, 0, sizeof(scenarios) / sizeof(scenarios[0]));
-	return t;
-}
+UNIT_TIMEOUT(0)
 
 UNIT_MAIN("process_model")

@@ -13,7 +13,7 @@
 
 enum { MORE = 64 << 20, FILES = 20 };
 
-START_TEST(test_unknown)
+TEST(test_unknown)
 {
 	struct process_use use;
 
@@ -21,9 +21,8 @@ START_TEST(test_unknown)
 	ck_assert_uint_eq(use.memory, 0);
 	ck_assert_uint_eq(use.descriptors, 0);
 }
-END_TEST
 
-START_TEST(test_changes)
+TEST(test_changes)
 {
 	struct process_use before, after;
 	int open_files[FILES];
@@ -45,16 +44,6 @@ START_TEST(test_changes)
 		close(open_files[i]);
 	ck_assert_int_eq(p[MORE - 1], 1);
 	free(p);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("process_use");
-
-	tcase_add_test(tc, test_unknown);
-	tcase_add_test(tc, test_changes);
-	return tc;
 }
 
 UNIT_MAIN("process_use")

@@ -17,7 +17,7 @@ static const struct {
 	{ "\x16\x03\x01\x02", PROTO_SNIFF_H1 }, /* TLS */
 };
 
-START_TEST(whole)
+TEST_ROWS(whole, cases)
 {
 	struct proto_sniff s = { 0 };
 	size_t n = strlen(cases[_i].bytes), taken;
@@ -28,10 +28,9 @@ START_TEST(whole)
 	ck_assert_uint_eq(s.n, taken);
 	ck_assert_mem_eq(s.bytes, cases[_i].bytes, taken);
 }
-END_TEST
 
 /* The preface is told from other bytes at the first one that differs. */
-START_TEST(byte_by_byte)
+TEST_ROWS(byte_by_byte, cases)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 	const char *p = cases[_i].bytes;
@@ -50,17 +49,6 @@ START_TEST(byte_by_byte)
 			break;
 		}
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("proto");
-	int n = (int)(sizeof(cases) / sizeof(cases[0]));
-
-	tcase_add_loop_test(c, whole, 0, n);
-	tcase_add_loop_test(c, byte_by_byte, 0, n);
-	return c;
 }
 
 UNIT_MAIN_PURE("proto")

@@ -16,7 +16,7 @@ static const struct {
 	{ "10.0.0.1/8", "the address has bits set behind its prefix" },
 };
 
-START_TEST(an_entry)
+TEST_ROWS(an_entry, entries)
 {
 	struct proxies p = { 0 };
 	struct addr_range room[1];
@@ -28,7 +28,6 @@ START_TEST(an_entry)
 		ck_assert_str_eq(why, entries[_i].why);
 	ck_assert_uint_eq(p.n + p.any_unix, why == NULL);
 }
-END_TEST
 
 static const struct {
 	const char *address;
@@ -41,7 +40,7 @@ static const struct {
 	{ "[::ffff:10.0.0.1]:1", true },
 };
 
-START_TEST(an_address)
+TEST_ROWS(an_address, addresses)
 {
 	struct addr_range room[2];
 	struct proxies p = { 0 };
@@ -56,16 +55,6 @@ START_TEST(an_address)
 	ck_assert(!proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
 	ck_assert_ptr_null(proxies_add(&p, room, "unix"));
 	ck_assert(proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("proxies");
-
-	tcase_add_loop_test(c, an_entry, 0, sizeof(entries) / sizeof(entries[0]));
-	tcase_add_loop_test(c, an_address, 0, sizeof(addresses) / sizeof(addresses[0]));
-	return c;
 }
 
 UNIT_MAIN_PURE("proxies")

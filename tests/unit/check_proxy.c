@@ -119,7 +119,7 @@ static void is(const struct proxy *p, const char *what, bool tls)
 	ck_assert_int_eq(p->tls, tls);
 }
 
-START_TEST(a_header)
+TEST_EACH(a_header, N)
 {
 	struct slice bytes = headers[_i].bytes;
 	const char *what = headers[_i].is;
@@ -136,10 +136,9 @@ START_TEST(a_header)
 	ck_assert_uint_eq(p.length, bytes.n);
 	is(&p, what, headers[_i].tls);
 }
-END_TEST
 
 /* What follows changes nothing: neither what is read nor where it ends. */
-START_TEST(bytes_behind)
+TEST_EACH(bytes_behind, N)
 {
 	static const char *const behind[] = { "\r\n", "PROXY ", "\x16\x03\x01", "\r\n\r\n" };
 	struct slice bytes = headers[_i].bytes;
@@ -161,10 +160,9 @@ START_TEST(bytes_behind)
 		is(&p, headers[_i].is, headers[_i].tls);
 	}
 }
-END_TEST
 
 /* A line without end is not waited for beyond what the longest one has. */
-START_TEST(the_longest_line)
+TEST(the_longest_line)
 {
 	char bytes[PROXY_LINE_MAX + 2];
 	struct proxy p;
@@ -179,9 +177,8 @@ START_TEST(the_longest_line)
 	memcpy(bytes + PROXY_LINE_MAX - 1, "\r\n", 2);
 	ck_assert_int_eq(parse(slice_of(bytes, 0), PROXY_LINE_MAX + 1, &p), PROXY_BAD);
 }
-END_TEST
 
-START_TEST(the_longest_binary)
+TEST(the_longest_binary)
 {
 	static char bytes[PROXY_MAX];
 	struct proxy p;
@@ -192,7 +189,6 @@ START_TEST(the_longest_binary)
 	ck_assert_int_eq(parse(slice_of(bytes, 0), PROXY_MAX, &p), PROXY_WHOLE);
 	ck_assert_uint_eq(p.length, PROXY_MAX);
 }
-END_TEST
 
 /* CRC-32C by another way than the code's: most significant bit first, mirrored. */
 static uint32_t sum(const char *p, size_t n)
@@ -210,7 +206,7 @@ static uint32_t sum(const char *p, size_t n)
 	return ~mirrored;
 }
 
-START_TEST(the_sum)
+TEST(the_sum)
 {
 	char bytes[] = V2 "\x21\x11\0\x1a" A4 "\x03\0\x04\0\0\0\0\x05\0\x04"
 			  "uniq";
@@ -231,19 +227,6 @@ START_TEST(the_sum)
 		ck_assert_int_eq(parse(slice_of(bytes, 0), n, &p), PROXY_BAD);
 		bytes[i] ^= 0x40;
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("proxy");
-
-	tcase_add_loop_test(c, a_header, 0, N);
-	tcase_add_loop_test(c, bytes_behind, 0, N);
-	tcase_add_test(c, the_longest_line);
-	tcase_add_test(c, the_longest_binary);
-	tcase_add_test(c, the_sum);
-	return c;
 }
 
 UNIT_MAIN_PURE("proxy")

@@ -95,7 +95,7 @@ static void stop(void)
 	loop_fini(&loop);
 }
 
-START_TEST(changes_are_read_before_a_tick)
+TEST(changes_are_read_before_a_tick)
 {
 	uint64_t tick, before;
 
@@ -110,10 +110,9 @@ START_TEST(changes_are_read_before_a_tick)
 	ck_assert_uint_ge(tick, before);
 	stop();
 }
-END_TEST
 
 /* Whoever it was sent to was short of descriptors. Nothing is new, but nobody has it. */
-START_TEST(what_was_lost_is_made_again)
+TEST(what_was_lost_is_made_again)
 {
 	int ms;
 
@@ -129,10 +128,9 @@ START_TEST(what_was_lost_is_made_again)
 	ck_assert_uint_eq(nsent, 2);
 	stop();
 }
-END_TEST
 
 /* An image waits for what the one before cost this process, not for what others did meanwhile. */
-START_TEST(a_busy_machine_delays_no_image)
+TEST(a_busy_machine_delays_no_image)
 {
 	int ms;
 
@@ -145,7 +143,6 @@ START_TEST(a_busy_machine_delays_no_image)
 	ck_assert_int_le(ms, 500);
 	stop();
 }
-END_TEST
 
 static void later(uint64_t ms)
 {
@@ -177,7 +174,7 @@ static void add_files(unsigned n)
 }
 
 /* While an image is made, readers of the one before are told that the keeper lives. */
-START_TEST(ticks_while_it_makes_one)
+TEST(ticks_while_it_makes_one)
 {
 	const struct image_marks *marks;
 	uint64_t tick;
@@ -199,7 +196,6 @@ START_TEST(ticks_while_it_makes_one)
 	ck_assert_uint_eq(publish.newest->image.marks->tick_ms, marks->tick_ms);
 	stop();
 }
-END_TEST
 
 static void make_another(void)
 {
@@ -235,7 +231,7 @@ static uint64_t memory(void)
 }
 
 /* Many small files, whose index is what takes memory: old ones are held, and nobody lets go. */
-START_TEST(indexes_count)
+TEST(indexes_count)
 {
 	enum { FILES = 1025 }; /* which have the most slots each */
 
@@ -263,10 +259,9 @@ START_TEST(indexes_count)
 	stop();
 	ck_assert_uint_eq(store.indexes, 0);
 }
-END_TEST
 
 /* Else nobody would ever let go of the first. */
-START_TEST(two_are_always_made)
+TEST(two_are_always_made)
 {
 	holding = true;
 	start();
@@ -281,20 +276,6 @@ START_TEST(two_are_always_made)
 	let_go(1);
 	let_go(2);
 	stop();
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("publish");
-
-	tcase_add_test(tc, changes_are_read_before_a_tick);
-	tcase_add_test(tc, what_was_lost_is_made_again);
-	tcase_add_test(tc, a_busy_machine_delays_no_image);
-	tcase_add_test(tc, ticks_while_it_makes_one);
-	tcase_add_test(tc, indexes_count);
-	tcase_add_test(tc, two_are_always_made);
-	return tc;
 }
 
 UNIT_MAIN("publish")

@@ -115,7 +115,7 @@ static void check(struct slice value, uint64_t size, const char *wanted)
 	ck_assert_msg(strcmp(got, wanted) == 0, "%.*s: %s", SLICE_ARG(value), got);
 }
 
-START_TEST(test_case)
+TEST_ROWS(test_case, cases)
 {
 	size_t n = strlen(cases[_i].value);
 	char *exact = malloc(n + 1);
@@ -125,7 +125,6 @@ START_TEST(test_case)
 	check(slice_of(exact, n), cases[_i].size, cases[_i].result);
 	free(exact);
 }
-END_TEST
 
 /* n ranges that do not touch, or all the same, and what becomes of them. */
 static void check_many(unsigned n, unsigned step, enum range_result result, unsigned left)
@@ -141,7 +140,7 @@ static void check_many(unsigned n, unsigned step, enum range_result result, unsi
 }
 
 /* zsync asks for 20 at a time, and Apache takes 200. */
-START_TEST(test_many)
+TEST(test_many)
 {
 	check_many(20, 2, RANGE_PARTIAL, 20);
 	check_many(200, 2, RANGE_PARTIAL, 200);
@@ -149,26 +148,14 @@ START_TEST(test_many)
 	check_many(201, 2, RANGE_IGNORED, 0);
 	check_many(201, 0, RANGE_IGNORED, 0);
 }
-END_TEST
 
 /* At the end of what a number can say nothing wraps. */
-START_TEST(test_huge)
+TEST(test_huge)
 {
 	check(SLICE("bytes=0-0,-1"), UINT64_MAX, "0+1 18446744073709551614+1");
 	check(SLICE("bytes=1-18446744073709551615"), UINT64_MAX, "1+18446744073709551614");
 	check(SLICE("bytes=18446744073709551614-,18446744073709551613-18446744073709551613"),
 		UINT64_MAX, "18446744073709551613+2");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("range");
-
-	tcase_add_loop_test(tc, test_case, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, test_many);
-	tcase_add_test(tc, test_huge);
-	return tc;
 }
 
 UNIT_MAIN_PURE("range")

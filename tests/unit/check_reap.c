@@ -28,7 +28,7 @@ static const struct {
 	{ "time zero", 4, { 0, 0, 0, 0 }, { 0, 0, 0, 100 } },
 };
 
-START_TEST(history)
+TEST_ROWS(history, histories)
 {
 	struct reap r = { 0 };
 
@@ -39,10 +39,9 @@ START_TEST(history)
 			histories[_i].name, i, got, histories[_i].delay[i]);
 	}
 }
-END_TEST
 
 /* Whatever happens, nobody waits for more than the limit, and a crash loop stays throttled. */
-START_TEST(crash_loop)
+TEST(crash_loop)
 {
 	struct reap r = { 0 };
 	uint64_t now = 5;
@@ -57,9 +56,8 @@ START_TEST(crash_loop)
 	}
 	ck_assert_uint_lt(n, 80);
 }
-END_TEST
 
-START_TEST(words)
+TEST(words)
 {
 	char buf[128];
 
@@ -74,17 +72,6 @@ START_TEST(words)
 	ck_assert(!reap_is_crash(SIGKILL));
 	ck_assert(!reap_is_crash(1 << 8));
 	ck_assert(!reap_is_crash(0));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("reap");
-
-	tcase_add_loop_test(t, history, 0, sizeof(histories) / sizeof(histories[0]));
-	tcase_add_test(t, crash_loop);
-	tcase_add_test(t, words);
-	return t;
 }
 
 UNIT_MAIN("reap")

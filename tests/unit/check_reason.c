@@ -13,14 +13,13 @@ static bool has_own(int status)
 	return strcmp(reason, "Client Error") != 0 && strcmp(reason, "Server Error") != 0;
 }
 
-START_TEST(errors_of_peers)
+TEST(errors_of_peers)
 {
 #define ERR(name, status, ...) ck_assert_msg(status == 0 || has_own(status), #name);
 #include "base/err.def"
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
 	ck_assert_str_eq(reason_of(100), "Continue");
 	ck_assert_str_eq(reason_of(104), "Upload Resumption Supported");
@@ -30,27 +29,15 @@ START_TEST(names)
 	ck_assert_str_eq(reason_of(451), "Unavailable For Legal Reasons");
 	ck_assert_str_eq(reason_of(507), "Insufficient Storage");
 }
-END_TEST
 
 /* A handler may say what nobody has registered. */
-START_TEST(classes)
+TEST(classes)
 {
 	ck_assert_str_eq(reason_of(199), "Informational");
 	ck_assert_str_eq(reason_of(299), "Successful");
 	ck_assert_str_eq(reason_of(399), "Redirection");
 	ck_assert_str_eq(reason_of(499), "Client Error");
 	ck_assert_str_eq(reason_of(599), "Server Error");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("reason");
-
-	tcase_add_test(tc, errors_of_peers);
-	tcase_add_test(tc, names);
-	tcase_add_test(tc, classes);
-	return tc;
 }
 
 UNIT_MAIN_PURE("reason")

@@ -43,7 +43,7 @@ static void teardown(void)
 	arena_reset(&arena);
 }
 
-START_TEST(a_place)
+TEST_ROWS(a_place, locations)
 {
 	struct slice target = slice_str(locations[_i].redirect);
 	const struct redirect redirect = { .prefix = slice_str(locations[_i].prefix),
@@ -56,7 +56,6 @@ START_TEST(a_place)
 		SLICE_ARG(to), locations[_i].location);
 	ck_assert(field_value_valid(to));
 }
-END_TEST
 
 static const struct {
 	const char *host;
@@ -71,7 +70,7 @@ static const struct {
 		"https://example.com/%5Cevil%01%FF%20%22%3C%3E%60%7B%7C%7D%5E~" },
 };
 
-START_TEST(https)
+TEST_ROWS(https, to_https)
 {
 	struct slice to = redirect_to_https(slice_str(to_https[_i].host), to_https[_i].port,
 		slice_str(to_https[_i].target), &arena);
@@ -80,10 +79,9 @@ START_TEST(https)
 		to_https[_i].location);
 	ck_assert(field_value_valid(to));
 }
-END_TEST
 
 /* It may be kept behind any target, and dropped behind any. */
-START_TEST(as_it_is_said)
+TEST(as_it_is_said)
 {
 	static const struct {
 		const char *prefix, *redirect, *path, *query, *kept;
@@ -111,9 +109,8 @@ START_TEST(as_it_is_said)
 			slice_str(paths[i].kept)));
 	}
 }
-END_TEST
 
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	const struct redirect redirect = {
 		.prefix = SLICE("/"), .to = SLICE("/new/"), .keeps = true
@@ -124,18 +121,7 @@ START_TEST(no_memory)
 	ck_assert_ptr_null(redirect_to_https(SLICE("h"), 443, SLICE("/"), &small).p);
 	ck_assert_ptr_null(redirect_location(&redirect, SLICE("/a"), SLICE("b"), &small).p);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("redirect");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, a_place, 0, sizeof(locations) / sizeof(locations[0]));
-	tcase_add_test(c, as_it_is_said);
-	tcase_add_loop_test(c, https, 0, sizeof(to_https) / sizeof(to_https[0]));
-	tcase_add_test(c, no_memory);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("redirect")

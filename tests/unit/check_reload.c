@@ -395,7 +395,7 @@ static void tear_down(void)
 /* --- wishes of the master's own --------------------------------------------------------------- */
 
 /* The first change is taken up at once, the next ones when a pause is over. */
-START_TEST(a_file_that_changes)
+TEST(a_file_that_changes)
 {
 	write_keys_conf();
 	start();
@@ -423,10 +423,9 @@ START_TEST(a_file_that_changes)
 	changes_fini(&m);
 	unlink(keys_path);
 }
-END_TEST
 
 /* Each generation that still finishes downloads doubles the pause. */
-START_TEST(a_file_that_changes_while_others_drain)
+TEST(a_file_that_changes_while_others_drain)
 {
 	static const unsigned pauses[] = { 120, 240 };
 
@@ -448,10 +447,9 @@ START_TEST(a_file_that_changes_while_others_drain)
 	changes_fini(&m);
 	unlink(keys_path);
 }
-END_TEST
 
 /* Tried again when it changes, for a reload that failed takes no pause; and once an hour. */
-START_TEST(a_file_that_cannot_be_used)
+TEST(a_file_that_cannot_be_used)
 {
 	write_keys_conf();
 	start();
@@ -470,10 +468,9 @@ START_TEST(a_file_that_cannot_be_used)
 	changes_fini(&m);
 	unlink(keys_path);
 }
-END_TEST
 
 /* It changes while it is read, or behind that: what serves is not what is there. */
-START_TEST(a_file_that_changes_during_a_reload)
+TEST(a_file_that_changes_during_a_reload)
 {
 	write_keys_conf();
 	reload_begin(&m);
@@ -493,11 +490,10 @@ START_TEST(a_file_that_changes_during_a_reload)
 	changes_fini(&m);
 	unlink(keys_path);
 }
-END_TEST
 
 /* --- the first start -------------------------------------------------------------------------- */
 
-START_TEST(serves_when_all_are_up)
+TEST(serves_when_all_are_up)
 {
 	reload_begin(&m);
 	ck_assert_uint_eq(alive(1), 3);
@@ -512,9 +508,8 @@ START_TEST(serves_when_all_are_up)
 	ck_assert_uint_eq(m.board->head.keeper_pid, FIRST_PID);
 	ck_assert_uint_eq(m.loop.wheel.armed, 0);
 }
-END_TEST
 
-START_TEST(a_death_before_up_ends_the_start)
+TEST(a_death_before_up_ends_the_start)
 {
 	reload_begin(&m);
 	up(worker(0, 1));
@@ -523,9 +518,8 @@ START_TEST(a_death_before_up_ends_the_start)
 	ck_assert_int_eq(m.exit_status, 1);
 	ck_assert_int_eq(worker(1, 1)->signo, SIGTERM);
 }
-END_TEST
 
-START_TEST(not_up_in_time_ends_the_start)
+TEST(not_up_in_time_ends_the_start)
 {
 	reload_begin(&m);
 	up(worker(0, 1));
@@ -535,9 +529,8 @@ START_TEST(not_up_in_time_ends_the_start)
 	ck_assert_int_eq(m.phase, MASTER_LEAVE);
 	ck_assert_int_eq(m.exit_status, 1);
 }
-END_TEST
 
-START_TEST(a_fork_that_fails_ends_the_start)
+TEST(a_fork_that_fails_ends_the_start)
 {
 	spawn_error = -EAGAIN;
 	reload_begin(&m);
@@ -545,10 +538,9 @@ START_TEST(a_fork_that_fails_ends_the_start)
 	ck_assert_int_eq(m.exit_status, 1);
 	ck_assert(m.loop.stop);
 }
-END_TEST
 
 /* Signals that come before the first generation serves. */
-START_TEST(signals_during_the_start)
+TEST(signals_during_the_start)
 {
 	reload_begin(&m);
 	master_signal(&m, SIGHUP);
@@ -559,9 +551,8 @@ START_TEST(signals_during_the_start)
 	ck_assert_ptr_eq(m.starting->master, &m);
 	ck_assert(!(m.wishes & 1u << WISH_RELOAD));
 }
-END_TEST
 
-START_TEST(quit_during_the_start)
+TEST(quit_during_the_start)
 {
 	reload_begin(&m);
 	up(worker(0, 1));
@@ -575,7 +566,6 @@ START_TEST(quit_during_the_start)
 	ck_assert(m.loop.stop);
 	ck_assert_int_eq(m.exit_status, 0);
 }
-END_TEST
 
 /* --- an address that somebody has ------------------------------------------------------------- */
 
@@ -595,7 +585,7 @@ static int take_address(void)
 	return fd;
 }
 
-START_TEST(an_address_is_waited_for)
+TEST(an_address_is_waited_for)
 {
 	int fd = take_address();
 
@@ -610,9 +600,8 @@ START_TEST(an_address_is_waited_for)
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert_int_eq(m.exit_status, 0);
 }
-END_TEST
 
-START_TEST(an_address_that_stays_taken)
+TEST(an_address_that_stays_taken)
 {
 	int fd = take_address();
 
@@ -625,10 +614,9 @@ START_TEST(an_address_that_stays_taken)
 	ck_assert_int_eq(m.exit_status, 3);
 	close(fd);
 }
-END_TEST
 
 /* TERM and QUIT meanwhile end the start at once. */
-START_TEST(a_signal_while_an_address_is_waited_for)
+TEST_EACH(a_signal_while_an_address_is_waited_for, 2)
 {
 	int fd = take_address();
 
@@ -639,10 +627,9 @@ START_TEST(a_signal_while_an_address_is_waited_for)
 	ck_assert_int_eq(m.exit_status, 0);
 	close(fd);
 }
-END_TEST
 
 /* A reload does not wait: there is a generation that goes on. */
-START_TEST(a_reload_waits_for_no_address)
+TEST(a_reload_waits_for_no_address)
 {
 	int fd;
 
@@ -654,11 +641,10 @@ START_TEST(a_reload_waits_for_no_address)
 	end_turn();
 	close(fd);
 }
-END_TEST
 
 /* --- deaths while serving --------------------------------------------------------------------- */
 
-START_TEST(respawn_backs_off)
+TEST(respawn_backs_off)
 {
 	static const unsigned waits[] = { 0, 0, 0, 100, 200, 400 };
 
@@ -677,7 +663,6 @@ START_TEST(respawn_backs_off)
 	ck_assert_ptr_nonnull(worker(1, 1));
 	ck_assert_int_eq(worker(1, 1)->signo, 0);
 }
-END_TEST
 
 static void dies_and_comes_up(unsigned slot, unsigned rest)
 {
@@ -692,7 +677,7 @@ static void dies_and_comes_up(unsigned slot, unsigned rest)
 }
 
 /* While the other is up a worker rests; when it rests, the other is the last and hardly does. */
-START_TEST(the_last_worker_hardly_rests)
+TEST(the_last_worker_hardly_rests)
 {
 	m.kinds = lasting_workers;
 	start();
@@ -708,10 +693,9 @@ START_TEST(the_last_worker_hardly_rests)
 	pass(2000 - 8 * 50);
 	ck_assert_ptr_nonnull(worker(0, 1));
 }
-END_TEST
 
 /* One that does not come up is tried once a second. */
-START_TEST(the_last_worker_does_not_come_up)
+TEST(the_last_worker_does_not_come_up)
 {
 	m.kinds = lasting_workers;
 	start();
@@ -726,10 +710,9 @@ START_TEST(the_last_worker_does_not_come_up)
 		die(worker(1, 1));
 	}
 }
-END_TEST
 
 /* A fork that fails leaves the place empty for a moment only, however long it goes on failing. */
-START_TEST(a_fork_that_fails_is_tried_again)
+TEST(a_fork_that_fails_is_tried_again)
 {
 	start();
 	spawn_error = -EAGAIN;
@@ -742,10 +725,9 @@ START_TEST(a_fork_that_fails_is_tried_again)
 	pass(100);
 	ck_assert_ptr_nonnull(worker(0, 1));
 }
-END_TEST
 
 /* The keeper of a generation that is not up yet as well. */
-START_TEST(a_fork_of_the_keeper_is_tried_again)
+TEST(a_fork_of_the_keeper_is_tried_again)
 {
 	reload_begin(&m);
 	spawn_error = -EAGAIN;
@@ -755,9 +737,8 @@ START_TEST(a_fork_of_the_keeper_is_tried_again)
 	pass(100);
 	ck_assert_ptr_nonnull(find("keeper", 0, 1));
 }
-END_TEST
 
-START_TEST(up_and_death_in_one)
+TEST(up_and_death_in_one)
 {
 	struct ctl_msg msg = { .type = CTL_UP };
 
@@ -769,9 +750,8 @@ START_TEST(up_and_death_in_one)
 	ck_assert_int_eq(m.current->state, GEN_SERVE);
 	ck_assert_ptr_nonnull(worker(1, 1)); /* the next one */
 }
-END_TEST
 
-START_TEST(keeper_dies)
+TEST(keeper_dies)
 {
 	reload_begin(&m);
 	die(find("keeper", 0, 1));
@@ -781,12 +761,11 @@ START_TEST(keeper_dies)
 	ck_assert_ptr_nonnull(find("keeper", 0, 1));
 	ck_assert_uint_eq(m.board->head.keeper_pid, m.current->children[0].pid);
 }
-END_TEST
 
 static const int image_fds[IMAGE_FDS]; /* stdin */
 
 /* A worker that has gone mad is not believed to be a keeper. */
-START_TEST(kinds_say_what_is_theirs)
+TEST(kinds_say_what_is_theirs)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct child *c;
@@ -805,11 +784,10 @@ START_TEST(kinds_say_what_is_theirs)
 	die(worker(1, 1));
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE); /* its successor as well */
 }
-END_TEST
 
 /* --- loans ------------------------------------------------------------------------------------ */
 
-START_TEST(an_empty_place_lends_its_sockets)
+TEST(an_empty_place_lends_its_sockets)
 {
 	start();
 	for (unsigned i = 0; i < REAP_FREE; i++)
@@ -825,10 +803,9 @@ START_TEST(an_empty_place_lends_its_sockets)
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 	ck_assert(list_empty(&m.current->loans));
 }
-END_TEST
 
 /* It dies again before it was up: nothing changes. */
-START_TEST(a_loan_lasts_until_up)
+TEST(a_loan_lasts_until_up)
 {
 	start();
 	die_for_long(0, 1);
@@ -842,9 +819,8 @@ START_TEST(a_loan_lasts_until_up)
 	die(worker(0, 1));
 	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
 }
-END_TEST
 
-START_TEST(a_fork_that_fails_lends)
+TEST(a_fork_that_fails_lends)
 {
 	start();
 	spawn_error = -EAGAIN;
@@ -857,10 +833,9 @@ START_TEST(a_fork_that_fails_lends)
 	up(worker(0, 1));
 	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
 }
-END_TEST
 
 /* Its successor borrows anew, once it is up. */
-START_TEST(the_neighbour_dies_too)
+TEST(the_neighbour_dies_too)
 {
 	start();
 	die_for_long(0, 1);
@@ -872,9 +847,8 @@ START_TEST(the_neighbour_dies_too)
 	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 }
-END_TEST
 
-START_TEST(many_are_empty)
+TEST(many_are_empty)
 {
 	m.kinds = four_workers;
 	reload_begin(&m);
@@ -897,10 +871,9 @@ START_TEST(many_are_empty)
 	ck_assert(list_empty(&m.current->loans)); /* the others are about to serve */
 	ck_assert_uint_eq(told(worker(2, 1)), 0);
 }
-END_TEST
 
 /* What is lent leaves with the generation; a reload that fails changes nothing. */
-START_TEST(hup_while_lent)
+TEST_EACH(hup_while_lent, 2)
 {
 	struct gen *first;
 
@@ -925,10 +898,9 @@ START_TEST(hup_while_lent)
 	ck_assert(list_empty(&first->loans));
 	ck_assert_uint_eq(told(worker(1, 2)), 0);
 }
-END_TEST
 
 /* More workers are on their way: their sockets are not for the generation that serves. */
-START_TEST(hup_with_more_workers_while_lent)
+TEST(hup_with_more_workers_while_lent)
 {
 	start();
 	m.kinds = four_workers;
@@ -944,11 +916,10 @@ START_TEST(hup_with_more_workers_while_lent)
 	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
 	m.kinds = kinds;
 }
-END_TEST
 
 /* A neighbour that does not read is told when it does. */
 /* Fewer workers: their sockets are dealt out until the generation before is gone, then closed. */
-START_TEST(fewer_workers)
+TEST(fewer_workers)
 {
 	const struct listener *l;
 
@@ -984,9 +955,8 @@ START_TEST(fewer_workers)
 	pass(1000);
 	ck_assert_uint_eq(m.loop.wheel.armed, 0);
 }
-END_TEST
 
-START_TEST(a_full_queue_delays_a_loan)
+TEST_EACH(a_full_queue_delays_a_loan, 2)
 {
 	unsigned n = 0, type;
 
@@ -1006,7 +976,6 @@ START_TEST(a_full_queue_delays_a_loan)
 	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 }
-END_TEST
 
 /* --- messages that are lost ------------------------------------------------------------------- */
 
@@ -1020,7 +989,7 @@ static void ask_again(struct fake *f, unsigned type)
 
 /* No number of a keeper that was taken over is the last one for good, and none spoils an upgrade.
  */
-START_TEST(images_that_are_none)
+TEST(images_that_are_none)
 {
 	static const struct {
 		uint64_t number;
@@ -1043,9 +1012,8 @@ START_TEST(images_that_are_none)
 		ck_assert_uint_eq(m.next_image, next);
 	}
 }
-END_TEST
 
-START_TEST(what_is_lost_is_sent_again)
+TEST(what_is_lost_is_sent_again)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct fake *keeper;
@@ -1073,11 +1041,10 @@ START_TEST(what_is_lost_is_sent_again)
 	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 }
-END_TEST
 
 /* --- reloads ---------------------------------------------------------------------------------- */
 
-START_TEST(hup)
+TEST(hup)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1094,10 +1061,9 @@ START_TEST(hup)
 	ck_assert_uint_eq(alive(1), 0); /* what drains is not started again */
 	ck_assert(m.status.ok);
 }
-END_TEST
 
 /* Two in a row: the second waits for the first, however many come. */
-START_TEST(hup_during_a_reload)
+TEST(hup_during_a_reload)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1116,9 +1082,8 @@ START_TEST(hup_during_a_reload)
 	ck_assert_uint_eq(m.status.request, 2);
 	ck_assert_uint_eq(m.last_number, 3);
 }
-END_TEST
 
-START_TEST(hup_during_a_reload_that_fails)
+TEST(hup_during_a_reload_that_fails)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1132,10 +1097,9 @@ START_TEST(hup_during_a_reload_that_fails)
 	ck_assert(m.status.ok);
 	ck_assert_uint_eq(m.current->number, 3);
 }
-END_TEST
 
 /* Whatever fails a reload, the generation before goes on. */
-START_TEST(reload_fails)
+TEST_EACH(reload_fails, 4)
 {
 	start();
 	if (_i == 2)
@@ -1158,11 +1122,10 @@ START_TEST(reload_fails)
 	die_all(2);
 	ck_assert_uint_eq(m.ngens, 1);
 }
-END_TEST
 
 /* The old generation's processes are still supervised while a new one is built. */
 /* One that is not up has a second to leave: it may be stopped, and holds sockets. */
-START_TEST(who_is_not_up_is_killed)
+TEST(who_is_not_up_is_killed)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1177,9 +1140,8 @@ START_TEST(who_is_not_up_is_killed)
 	pass(5 * SECOND); /* shutdown-timeout, and a second behind it */
 	ck_assert_int_eq(worker(0, 2)->signo, SIGTERM);
 }
-END_TEST
 
-START_TEST(death_in_the_old_one_during_a_reload)
+TEST(death_in_the_old_one_during_a_reload)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1190,9 +1152,8 @@ START_TEST(death_in_the_old_one_during_a_reload)
 	ck_assert_int_eq(worker(0, 1)->signo, SIGTERM); /* it was not up yet */
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_DRAIN);
 }
-END_TEST
 
-START_TEST(respawn_is_given_up_by_a_reload)
+TEST(respawn_is_given_up_by_a_reload)
 {
 	start();
 	for (unsigned i = 0; i < 3; i++)
@@ -1204,11 +1165,10 @@ START_TEST(respawn_is_given_up_by_a_reload)
 	pass(SECOND);
 	ck_assert_ptr_null(worker(0, 1));
 }
-END_TEST
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-START_TEST(quit_then_deadline)
+TEST(quit_then_deadline)
 {
 	start();
 	master_signal(&m, SIGQUIT);
@@ -1227,9 +1187,8 @@ START_TEST(quit_then_deadline)
 	die_all(1);
 	ck_assert(m.loop.stop);
 }
-END_TEST
 
-START_TEST(quit_during_a_reload)
+TEST(quit_during_a_reload)
 {
 	start();
 	master_signal(&m, SIGHUP);
@@ -1246,9 +1205,8 @@ START_TEST(quit_during_a_reload)
 	die_all(2);
 	ck_assert(m.loop.stop);
 }
-END_TEST
 
-START_TEST(term_makes_a_drain_a_stop)
+TEST(term_makes_a_drain_a_stop)
 {
 	start();
 	master_signal(&m, SIGQUIT);
@@ -1257,7 +1215,6 @@ START_TEST(term_makes_a_drain_a_stop)
 	pass(3 * SECOND);
 	ck_assert_int_eq(worker(0, 1)->signo, SIGKILL);
 }
-END_TEST
 
 static void replace(uint32_t before)
 {
@@ -1267,7 +1224,7 @@ static void replace(uint32_t before)
 }
 
 /* Of more than eight that drain the oldest is cut, one that is cut already not again. */
-START_TEST(many_drain)
+TEST(many_drain)
 {
 	start();
 	for (uint32_t g = 1; g <= 10; g++)
@@ -1276,11 +1233,10 @@ START_TEST(many_drain)
 	for (uint32_t g = 1; g <= 10; g++)
 		ck_assert_int_eq(worker(0, g)->signo, g <= 2 ? SIGTERM : 0);
 }
-END_TEST
 
 /* The time of a reload is another one than that of a stop, which shortens it, and never lengthens
  * it. */
-START_TEST(stop_while_others_drain)
+TEST_EACH(stop_while_others_drain, 3)
 {
 	write_conf(_i == 0   ? "reload-timeout = 60\n"
 		   : _i == 1 ? "reload-timeout = 3\n"
@@ -1296,9 +1252,8 @@ START_TEST(stop_while_others_drain)
 	pass(SECOND);
 	ck_assert_int_eq(worker(0, 1)->signo, SIGKILL);
 }
-END_TEST
 
-START_TEST(time_of_a_reload)
+TEST_EACH(time_of_a_reload, 2)
 {
 	write_conf(_i == 0 ? "reload-timeout = 60\n" : "reload-timeout = 0\n");
 	start();
@@ -1308,10 +1263,9 @@ START_TEST(time_of_a_reload)
 	pass(_i == 0 ? 1 : 10000 * SECOND);
 	ck_assert_int_eq(worker(0, 1)->signo, _i == 0 ? SIGTERM : 0);
 }
-END_TEST
 
 /* What became of the connections of a generation, its killed workers' too. */
-START_TEST(what_became_of_connections)
+TEST(what_became_of_connections)
 {
 	struct counters *c;
 
@@ -1334,11 +1288,10 @@ START_TEST(what_became_of_connections)
 	ck_assert_uint_eq(m.status.gone[0].cut, 4);
 	ck_assert_uint_eq(m.status.gone[0].refused, 0);
 }
-END_TEST
 
 /* --- a third kind ----------------------------------------------------------------------------- */
 
-START_TEST(a_third_kind_is_a_row)
+TEST(a_third_kind_is_a_row)
 {
 	m.kinds = more_kinds;
 	reload_begin(&m);
@@ -1358,7 +1311,6 @@ START_TEST(a_third_kind_is_a_row)
 	master_signal(&m, SIGQUIT);
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_DRAIN);
 }
-END_TEST
 
 /* --- dispatch = acceptor ---------------------------------------------------------------------- */
 
@@ -1375,7 +1327,7 @@ static void start_with_inboxes(void)
 }
 
 /* And one that is started again then does so at once. */
-START_TEST(an_acceptor_begins_when_its_generation_serves)
+TEST(an_acceptor_begins_when_its_generation_serves)
 {
 	unsigned n;
 	struct worker_listener *l;
@@ -1394,7 +1346,6 @@ START_TEST(an_acceptor_begins_when_its_generation_serves)
 	ck_assert_int_eq(l[0].fd, m.current->sockets[0]->listener.fds[0]);
 	free(l);
 }
-END_TEST
 
 /* Whether fd is open in a process of that place, which has closed what it was not given. */
 static bool has(const struct child *c, int ctl, int fd)
@@ -1415,7 +1366,7 @@ static bool has(const struct child *c, int ctl, int fd)
 }
 
 /* Each row of the table: who is given it has it, and nobody else. */
-START_TEST(gifts_are_kept)
+TEST(gifts_are_kept)
 {
 	const struct child *w, *a;
 	const struct gen *g;
@@ -1438,9 +1389,8 @@ START_TEST(gifts_are_kept)
 	close(other);
 	close(ctl);
 }
-END_TEST
 
-START_TEST(each_generation_has_its_own_inboxes)
+TEST(each_generation_has_its_own_inboxes)
 {
 	struct gen *old;
 
@@ -1457,7 +1407,6 @@ START_TEST(each_generation_has_its_own_inboxes)
 	ck_assert_int_eq(old->inboxes.ends[0][1], -1);
 	ck_assert_uint_eq(m.current->inboxes.n, 2);
 }
-END_TEST
 
 /* The inbox that a process is told of; 0: none. */
 static uint32_t lent_inbox(struct fake *p)
@@ -1475,7 +1424,7 @@ static uint32_t lent_inbox(struct fake *p)
 }
 
 /* As long as one of its processes lives; and the next worker gets what the reader had. */
-START_TEST(inboxes_of_a_generation_that_leaves_are_lent)
+TEST(inboxes_of_a_generation_that_leaves_are_lent)
 {
 	uint32_t first;
 
@@ -1495,10 +1444,9 @@ START_TEST(inboxes_of_a_generation_that_leaves_are_lent)
 	die(worker(1, 1));
 	ck_assert(list_empty(&m.current->loans));
 }
-END_TEST
 
 /* Who has no room reads no inbox, and the other one does. */
-START_TEST(an_inbox_moves_on)
+TEST(an_inbox_moves_on)
 {
 	struct ctl_msg full = { .type = CTL_FULL, .arg = 1 };
 	uint32_t inbox;
@@ -1515,10 +1463,9 @@ START_TEST(an_inbox_moves_on)
 		moved |= lent_inbox(worker(1, 2)) == inbox;
 	ck_assert(moved);
 }
-END_TEST
 
 /* The others could not read what waits there. */
-START_TEST(inboxes_are_lent_to_those_who_have_one)
+TEST(inboxes_are_lent_to_those_who_have_one)
 {
 	start_with_inboxes();
 	write_conf("dispatch = reuseport\n");
@@ -1528,9 +1475,8 @@ START_TEST(inboxes_are_lent_to_those_who_have_one)
 	ck_assert_uint_eq(lent_inbox(worker(0, 2)), 0);
 	ck_assert_uint_eq(lent_inbox(worker(1, 2)), 0);
 }
-END_TEST
 
-START_TEST(an_inbox_is_lent)
+TEST(an_inbox_is_lent)
 {
 	struct ctl_msg msg = { 0 };
 	int fds[CTL_FDS_MAX], nfds = 0;
@@ -1549,7 +1495,6 @@ START_TEST(an_inbox_is_lent)
 	up(worker(0, 1));
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_UNLISTEN);
 }
-END_TEST
 
 static unsigned go(unsigned from, unsigned to)
 {
@@ -1559,11 +1504,10 @@ static unsigned go(unsigned from, unsigned to)
 	return g.state;
 }
 
-START_TEST(gen_steps)
+TEST(gen_steps)
 {
 	states_unit_walk(&gen_states, "START>SERVE START>DRAIN SERVE>DRAIN", go);
 }
-END_TEST
 
 static unsigned child_to(unsigned from, unsigned to)
 {
@@ -1573,7 +1517,7 @@ static unsigned child_to(unsigned from, unsigned to)
 	return c.state;
 }
 
-START_TEST(child_steps)
+TEST(child_steps)
 {
 	states_unit_walk(&child_states,
 		"EMPTY>START START>UP START>STUCK START>EMPTY UP>FULL UP>STILL UP>STUCK UP>EMPTY "
@@ -1581,7 +1525,6 @@ START_TEST(child_steps)
 		"STUCK>EMPTY",
 		child_to);
 }
-END_TEST
 
 static unsigned sockets_to(unsigned from, unsigned to)
 {
@@ -1591,14 +1534,13 @@ static unsigned sockets_to(unsigned from, unsigned to)
 	return e.state;
 }
 
-START_TEST(sockets_steps)
+TEST(sockets_steps)
 {
 	states_unit_walk(&sockets_states,
 		"HELD>FRESH HELD>OPENED HELD>TAKEN FRESH>CLAIMED FRESH>HELD OPENED>HELD "
 		"CLAIMED>HELD TAKEN>HELD",
 		sockets_to);
 }
-END_TEST
 
 /* --- phases and wishes ------------------------------------------------------------------------ */
 
@@ -1609,7 +1551,7 @@ static unsigned go_on(unsigned from, unsigned to)
 	return m.phase;
 }
 
-START_TEST(master_steps)
+TEST(master_steps)
 {
 	states_unit_walk(&master_phases,
 		"START>HEIR START>SERVE START>LEAVE HEIR>TAKE HEIR>LEAVE TAKE>SERVE SERVE>BUILD "
@@ -1617,10 +1559,9 @@ START_TEST(master_steps)
 		"UPGRADE>SERVE UPGRADE>LEAVE PART>LEAVE",
 		go_on);
 }
-END_TEST
 
 /* It is about to leave, once or while a generation is built: nothing begins any more. */
-START_TEST(a_delay_grants_nothing)
+TEST_EACH(a_delay_grants_nothing, 2)
 {
 	write_conf("shutdown-delay = 5\n");
 	start();
@@ -1644,10 +1585,9 @@ START_TEST(a_delay_grants_nothing)
 		pass(5 * SECOND);
 	ck_assert_int_eq(m.phase, MASTER_LEAVE);
 }
-END_TEST
 
 /* A drain is a request of its own, and waits while a generation is built; it outlasts reloads. */
-START_TEST(drained)
+TEST(drained)
 {
 	start();
 	master_signal(&m, MASTER_SIGNAL_DRAIN);
@@ -1669,10 +1609,9 @@ START_TEST(drained)
 	ck_assert_uint_eq(m.status.request, 3);
 	ck_assert_str_eq(m.status.text, "undrained: health says 200");
 }
-END_TEST
 
 /* From the start to the first image: a reload begins with that of the generation before. */
-START_TEST(waits_for_an_image)
+TEST_EACH(waits_for_an_image, 2)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct child *c;
@@ -1689,10 +1628,9 @@ START_TEST(waits_for_an_image)
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(m.board->head.health, 0);
 }
-END_TEST
 
 /* A key of session tickets encrypts for twelve hours. */
-START_TEST(ticket_keys_are_renewed)
+TEST(ticket_keys_are_renewed)
 {
 	static struct tls_ctx tls;
 	const uint64_t *made = &m.board->head.counts[BOARD_COUNT_ticket_keys_made];
@@ -1709,10 +1647,9 @@ START_TEST(ticket_keys_are_renewed)
 	ck_assert_uint_eq(*made, 1);
 	m.current->resources.certs.tls = NULL;
 }
-END_TEST
 
 /* Of what was asked for while a generation was built the last one counts. */
-START_TEST(drained_and_back)
+TEST_EACH(drained_and_back, 2)
 {
 	static const int signals[2][2] = { { 1, 2 }, { 2, 1 } };
 
@@ -1725,7 +1662,6 @@ START_TEST(drained_and_back)
 	ck_assert_uint_eq(m.status.request, 2);
 	ck_assert_int_eq(m.status.drained, _i);
 }
-END_TEST
 
 /* The old master says something. */
 static void say(int old, const char *text)
@@ -1753,7 +1689,7 @@ static int end_at_once(struct upgrade *u, const struct program *program, const s
 	return 0;
 }
 
-START_TEST(last_words_of_a_program_that_has_ended)
+TEST(last_words_of_a_program_that_has_ended)
 {
 	static char name[] = "h2d", *argv[] = { name, NULL };
 	static const struct program program = { .argv = argv };
@@ -1767,7 +1703,6 @@ START_TEST(last_words_of_a_program_that_has_ended)
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert_ptr_nonnull(strstr(m.status.text, "cannot run it"));
 }
-END_TEST
 
 /* A new program, up to where its workers are up; the old master's end of the channel. */
 static int inherit(void)
@@ -1787,7 +1722,7 @@ static int inherit(void)
 }
 
 /* A signal before "go", or behind it, waits for the old master's last word; the strongest wins. */
-START_TEST(signals_during_a_takeover)
+TEST_EACH(signals_during_a_takeover, 3)
 {
 	static const struct {
 		int before, behind;
@@ -1811,10 +1746,9 @@ START_TEST(signals_during_a_takeover)
 	ck_assert_int_eq(m.phase, t[_i].then);
 	close(old);
 }
-END_TEST
 
 /* The old master hands over what it was asked for and had not begun. */
-START_TEST(wishes_are_inherited)
+TEST(wishes_are_inherited)
 {
 	int old = inherit();
 
@@ -1824,9 +1758,8 @@ START_TEST(wishes_are_inherited)
 	ck_assert_int_eq(m.phase, MASTER_BUILD);
 	close(old);
 }
-END_TEST
 
-START_TEST(a_drain_is_inherited)
+TEST(a_drain_is_inherited)
 {
 	int old = inherit();
 
@@ -1837,10 +1770,9 @@ START_TEST(a_drain_is_inherited)
 	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
 	close(old);
 }
-END_TEST
 
 /* An upgrade takes no machine out of its balancer while the new keeper reads the files. */
-START_TEST(an_upgrade_waits_for_no_image)
+TEST(an_upgrade_waits_for_no_image)
 {
 	int old;
 
@@ -1852,83 +1784,7 @@ START_TEST(an_upgrade_waits_for_no_image)
 	ck_assert_uint_eq(m.board->head.health, 0);
 	close(old);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("reload");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_test(t, serves_when_all_are_up);
-	tcase_add_test(t, a_death_before_up_ends_the_start);
-	tcase_add_test(t, a_file_that_changes);
-	tcase_add_test(t, a_file_that_changes_while_others_drain);
-	tcase_add_test(t, a_file_that_cannot_be_used);
-	tcase_add_test(t, a_file_that_changes_during_a_reload);
-	tcase_add_test(t, not_up_in_time_ends_the_start);
-	tcase_add_test(t, a_fork_that_fails_ends_the_start);
-	tcase_add_test(t, signals_during_the_start);
-	tcase_add_test(t, quit_during_the_start);
-	tcase_add_test(t, an_address_is_waited_for);
-	tcase_add_test(t, an_address_that_stays_taken);
-	tcase_add_loop_test(t, a_signal_while_an_address_is_waited_for, 0, 2);
-	tcase_add_test(t, a_reload_waits_for_no_address);
-	tcase_add_test(t, respawn_backs_off);
-	tcase_add_test(t, the_last_worker_hardly_rests);
-	tcase_add_test(t, the_last_worker_does_not_come_up);
-	tcase_add_test(t, a_fork_that_fails_is_tried_again);
-	tcase_add_test(t, a_fork_of_the_keeper_is_tried_again);
-	tcase_add_test(t, up_and_death_in_one);
-	tcase_add_test(t, keeper_dies);
-	tcase_add_test(t, kinds_say_what_is_theirs);
-	tcase_add_test(t, an_empty_place_lends_its_sockets);
-	tcase_add_test(t, a_loan_lasts_until_up);
-	tcase_add_test(t, a_fork_that_fails_lends);
-	tcase_add_test(t, the_neighbour_dies_too);
-	tcase_add_test(t, many_are_empty);
-	tcase_add_loop_test(t, hup_while_lent, 0, 2);
-	tcase_add_test(t, hup_with_more_workers_while_lent);
-	tcase_add_test(t, fewer_workers);
-	tcase_add_loop_test(t, a_full_queue_delays_a_loan, 0, 2);
-	tcase_add_test(t, images_that_are_none);
-	tcase_add_test(t, what_is_lost_is_sent_again);
-	tcase_add_test(t, hup);
-	tcase_add_test(t, hup_during_a_reload);
-	tcase_add_test(t, hup_during_a_reload_that_fails);
-	tcase_add_loop_test(t, reload_fails, 0, 4);
-	tcase_add_test(t, who_is_not_up_is_killed);
-	tcase_add_test(t, death_in_the_old_one_during_a_reload);
-	tcase_add_test(t, respawn_is_given_up_by_a_reload);
-	tcase_add_test(t, quit_then_deadline);
-	tcase_add_test(t, quit_during_a_reload);
-	tcase_add_test(t, term_makes_a_drain_a_stop);
-	tcase_add_test(t, many_drain);
-	tcase_add_loop_test(t, stop_while_others_drain, 0, 3);
-	tcase_add_loop_test(t, time_of_a_reload, 0, 2);
-	tcase_add_test(t, what_became_of_connections);
-	tcase_add_test(t, a_third_kind_is_a_row);
-	tcase_add_test(t, an_acceptor_begins_when_its_generation_serves);
-	tcase_add_test(t, gifts_are_kept);
-	tcase_add_test(t, each_generation_has_its_own_inboxes);
-	tcase_add_test(t, inboxes_of_a_generation_that_leaves_are_lent);
-	tcase_add_test(t, an_inbox_moves_on);
-	tcase_add_test(t, inboxes_are_lent_to_those_who_have_one);
-	tcase_add_test(t, an_inbox_is_lent);
-	tcase_add_test(t, gen_steps);
-	tcase_add_test(t, child_steps);
-	tcase_add_test(t, sockets_steps);
-	tcase_add_test(t, master_steps);
-	tcase_add_loop_test(t, a_delay_grants_nothing, 0, 2);
-	tcase_add_test(t, drained);
-	tcase_add_loop_test(t, waits_for_an_image, 0, 2);
-	tcase_add_test(t, an_upgrade_waits_for_no_image);
-	tcase_add_test(t, ticket_keys_are_renewed);
-	tcase_add_loop_test(t, drained_and_back, 0, 2);
-	tcase_add_loop_test(t, signals_during_a_takeover, 0, 3);
-	tcase_add_test(t, last_words_of_a_program_that_has_ended);
-	tcase_add_test(t, wishes_are_inherited);
-	tcase_add_test(t, a_drain_is_inherited);
-	return t;
-}
+UNIT_FIXTURE(set_up, tear_down)
 
 UNIT_MAIN("reload")

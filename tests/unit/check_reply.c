@@ -54,7 +54,7 @@ static void setup(void)
 	page_does = PAGE_FILE;
 }
 
-START_TEST(on_every_status)
+TEST(on_every_status)
 {
 	static const int statuses[] = { 200, 201, 203, 204, 206, 301, 302, 303, 304, 307, 308, 400,
 		401, 403, 404, 405, 410, 412, 416, 421, 500, 503, 599 };
@@ -80,9 +80,8 @@ START_TEST(on_every_status)
 		req_start(&req);
 	}
 }
-END_TEST
 
-START_TEST(on_errors_of_the_core)
+TEST_EACH(on_errors_of_the_core, 2)
 {
 	static const struct {
 		const char *method, *target;
@@ -98,10 +97,9 @@ START_TEST(on_errors_of_the_core)
 	ck_assert_int_eq(req.reply.status, cases[_i].status);
 	ck_assert_field("x-outer", "1");
 }
-END_TEST
 
 /* What comes before the place is known has the fields of the server block. */
-START_TEST(on_errors_without_a_place)
+TEST(on_errors_without_a_place)
 {
 	site_v[0].all.headers = headers;
 	site_v[0].all.nheaders = 1;
@@ -111,20 +109,18 @@ START_TEST(on_errors_without_a_place)
 	ck_assert_field("x-outer", "1");
 	ck_assert_uint_eq(reply_count("link"), 0);
 }
-END_TEST
 
 /* A protocol may refuse a head before it knows whose it is. */
-START_TEST(on_errors_without_a_site)
+TEST(on_errors_without_a_site)
 {
 	req_go(&req, REQ_WAIT);
 	reply_error(&req, 400);
 	ck_assert_int_eq(req.reply.status, 400);
 	ck_assert_uint_eq(reply_count("x-outer"), 0);
 }
-END_TEST
 
 /* What becomes of fields that a handler said, of whatever answer, and of an answer instead. */
-START_TEST(said_by_the_handler)
+TEST_EACH(said_by_the_handler, 4)
 {
 	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
@@ -152,9 +148,8 @@ START_TEST(said_by_the_handler)
 	ck_assert_field("server", _i < 3 ? "mine" : "h2d");
 	ck_assert_uint_eq(reply_count("transfer-encoding"), 0);
 }
-END_TEST
 
-START_TEST(what_is_there_stays)
+TEST(what_is_there_stays)
 {
 	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
@@ -169,7 +164,6 @@ START_TEST(what_is_there_stays)
 	ck_assert_field("vary", "accept-encoding, cookie");
 	ck_assert_uint_eq(reply_count("link"), 3);
 }
-END_TEST
 
 /* RFC 9110, 12.5.5: a list of names; each is said once, whoever says it. */
 static const struct {
@@ -184,7 +178,7 @@ static const struct {
 	{ "*", "accept", "*, accept" },
 };
 
-START_TEST(vary_is_joined)
+TEST_ROWS(vary_is_joined, varies)
 {
 	struct field header = { SLICE("vary"), slice_str(varies[_i].added) };
 
@@ -197,10 +191,9 @@ START_TEST(vary_is_joined)
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	ck_assert_field("vary", varies[_i].both);
 }
-END_TEST
 
 /* Not even where the configuration's reader let it pass. */
-START_TEST(the_core_s_own_stay)
+TEST(the_core_s_own_stay)
 {
 	static const struct field own[] = {
 		{ SLICE_LIT("date"), SLICE_LIT("x") },
@@ -217,10 +210,9 @@ START_TEST(the_core_s_own_stay)
 	ck_assert_field("content-length", "2");
 	ck_assert_field("cache-control", "max-age=60");
 }
-END_TEST
 
 /* For errors, where cache-control has no say, add-header has. */
-START_TEST(added_cache_control_on_errors)
+TEST(added_cache_control_on_errors)
 {
 	static const struct field own[] = { { SLICE_LIT("cache-control"), SLICE_LIT("no-store") } };
 
@@ -232,9 +224,8 @@ START_TEST(added_cache_control_on_errors)
 	ck_assert_int_eq(req.reply.status, 405);
 	ck_assert_field("cache-control", "no-store");
 }
-END_TEST
 
-START_TEST(too_many_are_never_dropped)
+TEST_EACH(too_many_are_never_dropped, 2)
 {
 	static struct field many[SITE_HEADERS_MAX];
 
@@ -256,9 +247,8 @@ START_TEST(too_many_are_never_dropped)
 	ck_assert_field("content-length", _i == 0 ? "1" : "0");
 	ck_assert_field("cache-control", _i == 0 ? "max-age=60" : "");
 }
-END_TEST
 
-START_TEST(none_on_admin)
+TEST_EACH(none_on_admin, 2)
 {
 	static const struct h2d_handler on_admin = {
 		.name = "x", .scope = H2D_ON_ANY, .start = fallback_start
@@ -276,7 +266,6 @@ START_TEST(none_on_admin)
 	ck_assert_uint_eq(reply_count("cache-control"), 0);
 	ck_assert_int_eq(pages, 0);
 }
-END_TEST
 
 /* --- error pages ------------------------------------------------------------------------------ */
 
@@ -289,7 +278,7 @@ static void with_pages(const char *method, const char *target)
 	req_start(&req);
 }
 
-START_TEST(a_page)
+TEST(a_page)
 {
 	with_pages("DELETE", "/p/upload");
 	ck_assert_int_eq(pages, 1);
@@ -301,19 +290,17 @@ START_TEST(a_page)
 	ck_assert_field("x-outer", "1");
 	ck_assert(req.reply.content);
 }
-END_TEST
 
-START_TEST(a_page_for_head)
+TEST(a_page_for_head)
 {
 	with_pages("HEAD", "/p/upload");
 	ck_assert_int_eq(req.reply.status, 405);
 	ck_assert_field("content-length", "4");
 	ck_assert(!req.reply.content);
 }
-END_TEST
 
 /* It is the first error that is answered, with its fields and none of the page's. */
-START_TEST(a_page_that_fails)
+TEST_EACH(a_page_that_fails, 2)
 {
 	page_does = _i == 0 ? PAGE_MISSING : PAGE_BROKEN;
 	with_pages("DELETE", "/p/upload");
@@ -323,18 +310,16 @@ START_TEST(a_page_that_fails)
 	ck_assert_field("content-type", "text/html; charset=utf-8");
 	ck_assert_field("vary", "cookie");
 }
-END_TEST
 
-START_TEST(no_page_for_this_status)
+TEST(no_page_for_this_status)
 {
 	with_pages("BREW", "/");
 	ck_assert_int_eq(pages, 0);
 	ck_assert_int_eq(req.reply.status, 501);
 }
-END_TEST
 
 /* Until the page is there, the handler hears no more, and a timeout answers with the error. */
-START_TEST(a_page_later)
+TEST(a_page_later)
 {
 	static const struct site_error_page conflict[] = { { 409, SLICE_LIT("/404.html"),
 		{ .line = 0 } } };
@@ -358,10 +343,9 @@ START_TEST(a_page_later)
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 409);
 }
-END_TEST
 
 /* A file's fields are none of the error's that is answered instead. */
-START_TEST(leavings_of_a_file)
+TEST_EACH(leavings_of_a_file, 2)
 {
 	req.target = SLICE("/later");
 	if (_i == 1) {
@@ -382,31 +366,7 @@ START_TEST(leavings_of_a_file)
 	ck_assert_field("content-range", "bytes */5");
 	ck_assert_int_eq(pages, _i);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("reply");
-
-	tcase_add_checked_fixture(c, setup, req_teardown);
-	tcase_add_test(c, on_every_status);
-	tcase_add_loop_test(c, on_errors_of_the_core, 0, 2);
-	tcase_add_test(c, on_errors_without_a_place);
-	tcase_add_test(c, on_errors_without_a_site);
-	tcase_add_loop_test(c, said_by_the_handler, 0, 4);
-	tcase_add_test(c, what_is_there_stays);
-	tcase_add_loop_test(c, vary_is_joined, 0, sizeof(varies) / sizeof(varies[0]));
-	tcase_add_test(c, the_core_s_own_stay);
-	tcase_add_test(c, added_cache_control_on_errors);
-	tcase_add_loop_test(c, too_many_are_never_dropped, 0, 2);
-	tcase_add_loop_test(c, none_on_admin, 0, 2);
-	tcase_add_test(c, a_page);
-	tcase_add_test(c, a_page_for_head);
-	tcase_add_loop_test(c, a_page_that_fails, 0, 2);
-	tcase_add_test(c, no_page_for_this_status);
-	tcase_add_test(c, a_page_later);
-	tcase_add_loop_test(c, leavings_of_a_file, 0, 2);
-	return c;
-}
+UNIT_FIXTURE(setup, req_teardown)
 
 UNIT_MAIN("reply")

@@ -48,7 +48,7 @@ static void expect(struct h2d_req *req, int status, size_t at, size_t n)
 	unit_end(req);
 }
 
-START_TEST(one_range)
+TEST_EACH(one_range, WAYS)
 {
 	tree_write("f.txt", data, LARGE);
 	tree_date("f.txt", 784111777);
@@ -69,10 +69,9 @@ START_TEST(one_range)
 	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-0\nif-range: \"another\"\n"), 200, 0,
 		LARGE);
 }
-END_TEST
 
 /* RFC 9110, 8.8.3.2 and 13.1.5: a weak tag matches if-none-match alone, and a range needs none. */
-START_TEST(weak_tag)
+TEST_EACH(weak_tag, WAYS)
 {
 	enum { LONG = (1 << 20) + 1 };
 	char *bytes = tree_bytes(LONG, 1), tag[ETAG_MAX], fields[200];
@@ -98,9 +97,8 @@ START_TEST(weak_tag)
 		unit_end(req);
 	}
 }
-END_TEST
 
-START_TEST(unsatisfiable)
+TEST_EACH(unsatisfiable, WAYS)
 {
 	struct h2d_req *req;
 
@@ -130,7 +128,6 @@ START_TEST(unsatisfiable)
 	ck_assert_int_eq(req->reply.status, 412);
 	unit_end(req);
 }
-END_TEST
 
 /* Small ones come out of what was read for the hash, large ones piece by piece. */
 static void several(size_t size)
@@ -164,7 +161,7 @@ static void several(size_t size)
 	free(expected);
 }
 
-START_TEST(several_ranges)
+TEST_EACH(several_ranges, WAYS)
 {
 	static const size_t sizes[] = { 40000, DISK_SMALL, DISK_SMALL + 1, LARGE };
 
@@ -182,10 +179,9 @@ START_TEST(several_ranges)
 	unit_settle();
 	ck_assert_uint_eq(unit_files->disk->small.live + unit_files->disk->large.live, 0);
 }
-END_TEST
 
 /* The file is edited between two parts. */
-START_TEST(edited_between_parts)
+TEST_EACH(edited_between_parts, WAYS)
 {
 	struct h2d_req *req;
 	char got[4096];
@@ -206,7 +202,6 @@ START_TEST(edited_between_parts)
 	ck_assert_int_eq(n == UNIT_FAILED, _i != IMAGE);
 	unit_end(req);
 }
-END_TEST
 
 /* --- codings ---------------------------------------------------------------------------------- */
 
@@ -239,7 +234,7 @@ static void put(const char *name, const char *text, time_t t)
 #define AE   "accept-encoding: "
 #define VARY "accept-encoding"
 
-START_TEST(beside)
+TEST_EACH(beside, 2)
 {
 	const time_t t = 784111777;
 
@@ -285,7 +280,6 @@ START_TEST(beside)
 	sent("/b.css", AE "identity;q=0\n", 406, "", VARY, NULL);
 	sent("/c.png", AE "identity;q=0\n", 200, "", "", "identity");
 }
-END_TEST
 
 static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX + 1])
 {
@@ -296,7 +290,7 @@ static void etag_of(const char *path, const char *fields, char etag[ETAG_MAX + 1
 }
 
 /* One tag for each coding, which is that of the bytes; vary with every status. */
-START_TEST(coded_conditions)
+TEST_EACH(coded_conditions, 2)
 {
 	char plain[ETAG_MAX + 1], coded[ETAG_MAX + 1], same[ETAG_MAX + 1], fields[200];
 	struct h2d_req *req;
@@ -330,9 +324,8 @@ START_TEST(coded_conditions)
 	/* Several parts of coded content: the whole instead. */
 	sent("/a.css", AE "gzip\nrange: bytes=0-1,4-5\n", 200, "gzip", VARY, "identity");
 }
-END_TEST
 
-START_TEST(coded_error_page)
+TEST_EACH(coded_error_page, 2)
 {
 	const char *wanted;
 	struct h2d_req *req;
@@ -355,22 +348,7 @@ START_TEST(coded_error_page)
 		unit_end(req);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("reply_conditional");
-
-	tcase_add_checked_fixture(tc, start, stop);
-	tcase_add_loop_test(tc, one_range, 0, WAYS);
-	tcase_add_loop_test(tc, weak_tag, 0, WAYS);
-	tcase_add_loop_test(tc, unsatisfiable, 0, WAYS);
-	tcase_add_loop_test(tc, several_ranges, 0, WAYS);
-	tcase_add_loop_test(tc, edited_between_parts, 0, WAYS);
-	tcase_add_loop_test(tc, beside, 0, 2);
-	tcase_add_loop_test(tc, coded_conditions, 0, 2);
-	tcase_add_loop_test(tc, coded_error_page, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE(start, stop)
 
 UNIT_MAIN("reply_conditional")

@@ -25,7 +25,7 @@ static int64_t hits(void)
 	return counters->cache_hits;
 }
 
-START_TEST(get)
+TEST_EACH(get, WAYS)
 {
 	struct h2d_req *req;
 
@@ -47,9 +47,8 @@ START_TEST(get)
 	unit_expect_body(req, page, strlen(page));
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(head)
+TEST_EACH(head, WAYS)
 {
 	struct h2d_req *req;
 
@@ -62,9 +61,8 @@ START_TEST(head)
 	ck_assert(!req->reply.content);
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(conditional)
+TEST_EACH(conditional, WAYS)
 {
 	static const struct {
 		const char *name, *value;
@@ -100,9 +98,8 @@ START_TEST(conditional)
 		unit_end(req);
 	}
 }
-END_TEST
 
-START_TEST(no_date_from_the_future)
+TEST_EACH(no_date_from_the_future, WAYS)
 {
 	struct h2d_req *req;
 
@@ -119,9 +116,8 @@ START_TEST(no_date_from_the_future)
 		unit_end(req);
 	}
 }
-END_TEST
 
-START_TEST(directories)
+TEST_EACH(directories, WAYS)
 {
 	struct h2d_req *req;
 
@@ -151,9 +147,8 @@ START_TEST(directories)
 	tree_text("index.html", page);
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 200);
 }
-END_TEST
 
-START_TEST(redirect_keeps_the_query)
+TEST_EACH(redirect_keeps_the_query, WAYS)
 {
 	struct h2d_req *req = malloc(sizeof(*req));
 
@@ -173,9 +168,8 @@ START_TEST(redirect_keeps_the_query)
 	ck_assert_str_eq(unit_field(req, "location"), "/d/?a=b&c");
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(refused)
+TEST_EACH(refused, WAYS)
 {
 	static const struct {
 		const char *path;
@@ -239,9 +233,8 @@ START_TEST(refused)
 		ck_assert_msg(status == cases[i].status, "%s: %d", cases[i].path, status);
 	}
 }
-END_TEST
 
-START_TEST(forbidden)
+TEST_EACH(forbidden, WAYS)
 {
 	bool root = geteuid() == 0;
 
@@ -260,9 +253,8 @@ START_TEST(forbidden)
 	ck_assert(!root || seteuid(0) == 0);
 	ck_assert_int_eq(chmod(tree_path("shut"), 0700), 0);
 }
-END_TEST
 
-START_TEST(uploads)
+TEST_EACH(uploads, WAYS)
 {
 	struct h2d_req *req;
 
@@ -285,9 +277,8 @@ START_TEST(uploads)
 	ck_assert_int_eq(unit_status(H2D_UPLOAD_DIR, "/../other"), 404);
 	ck_assert_int_eq(unit_status(H2D_UPLOAD_DIR, "/missing"), 404);
 }
-END_TEST
 
-START_TEST(stale_and_silent)
+TEST(stale_and_silent)
 {
 	tree_text("a", "old");
 	tree_text("b", "old");
@@ -309,9 +300,8 @@ START_TEST(stale_and_silent)
 	ck_assert_int_eq(hits(), 2);
 	unit_settle();
 }
-END_TEST
 
-START_TEST(replaced_while_borrowed)
+TEST(replaced_while_borrowed)
 {
 	struct h2d_req *req, *not_modified;
 	char *data = tree_bytes(300000, 1), *newer = tree_bytes(300000, 2);
@@ -342,10 +332,9 @@ START_TEST(replaced_while_borrowed)
 	free(newer);
 	free(got);
 }
-END_TEST
 
 /* Its aligned place is behind the end of the segment. */
-START_TEST(empty_file_last)
+TEST(empty_file_last)
 {
 	struct h2d_req *req;
 
@@ -359,9 +348,8 @@ START_TEST(empty_file_last)
 	ck_assert_str_eq(unit_field(req, "content-length"), "0");
 	unit_end(req);
 }
-END_TEST
 
-START_TEST(older_and_refused_images)
+TEST(older_and_refused_images)
 {
 	int fds[8];
 
@@ -381,9 +369,8 @@ START_TEST(older_and_refused_images)
 	files_take_image(unit_files, 5, fds, unit_image.nfds);
 	/* Left to its thread: files_free() comes first. */
 }
-END_TEST
 
-START_TEST(nothing_configured)
+TEST(nothing_configured)
 {
 	struct doc_roots conf = unit_conf;
 
@@ -396,10 +383,9 @@ START_TEST(nothing_configured)
 	unit_env.files = NULL;
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/x"), 404);
 }
-END_TEST
 
 /* Hidden index names are no index names. */
-START_TEST(hidden_index)
+TEST_EACH(hidden_index, WAYS)
 {
 	static const struct slice names[] = { SLICE_LIT(".first"), SLICE_LIT("second") };
 
@@ -410,10 +396,9 @@ START_TEST(hidden_index)
 	tree_text("second", "2");
 	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 200);
 }
-END_TEST
 
 /* A location's charset is not the root's, which the types in an image carry. */
-START_TEST(charset_of_the_place)
+TEST_EACH(charset_of_the_place, WAYS)
 {
 	struct h2d_req *req;
 
@@ -436,10 +421,9 @@ START_TEST(charset_of_the_place)
 	ck_assert_str_eq(unit_field(req, "content-type"), "image/png");
 	unit_end(req);
 }
-END_TEST
 
 /* By whatever name what strangers uploaded is asked for, and with whatever status. */
-START_TEST(sandbox)
+TEST_EACH(sandbox, WAYS)
 {
 	static const struct {
 		const char *path, *name, *value;
@@ -472,7 +456,6 @@ START_TEST(sandbox)
 		unit_end(req);
 	}
 }
-END_TEST
 
 static struct h2d_req *error_page(
 	enum h2d_method method, int status, const char *file, const char *fields)
@@ -488,7 +471,7 @@ static struct h2d_req *error_page(
 	return req;
 }
 
-START_TEST(error_pages)
+TEST_EACH(error_pages, WAYS)
 {
 	static const char fields[] = "range: bytes=0-1\nif-none-match: *\nif-match: \"x\"\n";
 	static const char *const missing[] = { "/none.html", "/dir", "/dir/", "", "x", "/../x" };
@@ -519,10 +502,9 @@ START_TEST(error_pages)
 	unit_env.files = NULL;
 	unit_end(error_page(H2D_GET, 404, "/404.txt", fields));
 }
-END_TEST
 
 /* A name whose length wrapped is the handler's fault. */
-START_TEST(length_that_wrapped)
+TEST_SIGNAL(length_that_wrapped, 1, SIGABRT)
 {
 	struct h2d_req *req = malloc(sizeof(*req));
 	size_t n = 0;
@@ -531,33 +513,7 @@ START_TEST(length_that_wrapped)
 	req_init(req, &unit_env, NULL, &unit_stream);
 	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/d", n - 1);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("answer");
-
-	tcase_add_checked_fixture(tc, unit_start, unit_stop);
-	tcase_add_loop_test(tc, get, 0, WAYS);
-	tcase_add_loop_test(tc, head, 0, WAYS);
-	tcase_add_loop_test(tc, conditional, 0, WAYS);
-	tcase_add_loop_test(tc, no_date_from_the_future, 0, WAYS);
-	tcase_add_loop_test(tc, directories, 0, WAYS);
-	tcase_add_loop_test(tc, redirect_keeps_the_query, 0, WAYS);
-	tcase_add_loop_test(tc, refused, 0, WAYS);
-	tcase_add_loop_test(tc, forbidden, 0, WAYS);
-	tcase_add_loop_test(tc, uploads, 0, WAYS);
-	tcase_add_loop_test(tc, hidden_index, 0, WAYS);
-	tcase_add_loop_test(tc, charset_of_the_place, 0, WAYS);
-	tcase_add_loop_test(tc, sandbox, 0, WAYS);
-	tcase_add_loop_test(tc, error_pages, 0, WAYS);
-	tcase_add_test(tc, stale_and_silent);
-	tcase_add_test(tc, replaced_while_borrowed);
-	tcase_add_test(tc, empty_file_last);
-	tcase_add_test(tc, older_and_refused_images);
-	tcase_add_test(tc, nothing_configured);
-	tcase_add_test_raise_signal(tc, length_that_wrapped, SIGABRT);
-	return tc;
-}
+UNIT_FIXTURE(unit_start, unit_stop)
 
 UNIT_MAIN("answer")

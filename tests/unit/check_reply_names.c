@@ -81,7 +81,7 @@ static const struct {
 	{ "/lost/x", 404, NULL },
 };
 
-START_TEST(names)
+TEST_EACH(names, WAYS)
 {
 	begin(_i);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -96,9 +96,8 @@ START_TEST(names)
 		unit_end(req);
 	}
 }
-END_TEST
 
-START_TEST(redirects)
+TEST_EACH(redirects, WAYS)
 {
 	static const struct {
 		const char *path, *to; /* "": there it is */
@@ -126,10 +125,9 @@ START_TEST(redirects)
 		unit_end(req);
 	}
 }
-END_TEST
 
 /* A handler's own name for a file, and the folder of uploads, stand for nothing else. */
-START_TEST(of_handlers)
+TEST_EACH(of_handlers, WAYS)
 {
 	struct h2d_req *req;
 
@@ -144,10 +142,9 @@ START_TEST(of_handlers)
 	ck_assert_int_eq(req->reply.status, 404);
 	unit_end(req);
 }
-END_TEST
 
 /* The settings of a response are those of the fallback's own location, unless there is none. */
-START_TEST(settings)
+TEST_EACH(settings, WAYS)
 {
 	struct h2d_req *req;
 
@@ -163,10 +160,9 @@ START_TEST(settings)
 	ck_assert_ptr_eq(req->location, &inner[1]);
 	unit_end(req);
 }
-END_TEST
 
 /* A file that stands for another path has those of its own location, if it is there. */
-START_TEST(settings_of_files)
+TEST_EACH(settings_of_files, WAYS)
 {
 	static const struct {
 		const char *path;
@@ -194,10 +190,9 @@ START_TEST(settings_of_files)
 		unit_end(req);
 	}
 }
-END_TEST
 
 /* A cached page is found by one look-up, without a look at the disk. */
-START_TEST(cached)
+TEST(cached)
 {
 	struct h2d_req *req;
 
@@ -207,10 +202,9 @@ START_TEST(cached)
 	ck_assert_int_eq(counters->cache_misses, 0);
 	unit_end(req);
 }
-END_TEST
 
 /* Who goes away while a thread looks takes nothing along. */
-START_TEST(gone)
+TEST(gone)
 {
 	struct h2d_req *req;
 
@@ -225,21 +219,7 @@ START_TEST(gone)
 	}
 	unit_settle();
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("names");
-
-	tcase_add_checked_fixture(tc, unit_start, unit_stop);
-	tcase_add_loop_test(tc, names, 0, WAYS);
-	tcase_add_loop_test(tc, redirects, 0, WAYS);
-	tcase_add_loop_test(tc, of_handlers, 0, WAYS);
-	tcase_add_loop_test(tc, settings, 0, WAYS);
-	tcase_add_loop_test(tc, settings_of_files, 0, WAYS);
-	tcase_add_test(tc, cached);
-	tcase_add_test(tc, gone);
-	return tc;
-}
+UNIT_FIXTURE(unit_start, unit_stop)
 
 UNIT_MAIN("names")

@@ -44,7 +44,7 @@ static void teardown(void)
 	ck_assert_int_eq(finished, 1);
 }
 
-START_TEST(plain_reply)
+TEST(plain_reply)
 {
 	req_start(&req);
 	ck_assert_int_eq(replies, 1);
@@ -60,18 +60,16 @@ START_TEST(plain_reply)
 	req_sent_all(&req);
 	ck_assert_int_eq(req.state, REQ_DONE);
 }
-END_TEST
 
-START_TEST(head_keeps_the_length)
+TEST(head_keeps_the_length)
 {
 	req.method_text = SLICE("HEAD");
 	req_start(&req);
 	ck_assert(!req.reply.content);
 	ck_assert(slice_eq(reply_field("content-length"), SLICE("4")));
 }
-END_TEST
 
-START_TEST(no_content)
+TEST_EACH(no_content, 2)
 {
 	static const int statuses[] = { 204, 304 };
 
@@ -84,9 +82,8 @@ START_TEST(no_content)
 	ck_assert(!req.reply.content);
 	ck_assert_uint_eq(reply_field("content-length").n, 0);
 }
-END_TEST
 
-START_TEST(errors)
+TEST_EACH(errors, 5)
 {
 	static const struct {
 		const char *method, *target;
@@ -108,9 +105,8 @@ START_TEST(errors)
 	reply_error(&req, 500); /* answered already: nothing happens */
 	ck_assert_int_eq(replies, 1);
 }
-END_TEST
 
-START_TEST(too_many_fields)
+TEST(too_many_fields)
 {
 	for (int i = 0; i < 100; i++)
 		ck_assert_int_eq(req_field_add(&req, SLICE("name"), SLICE("value")), 0);
@@ -119,9 +115,8 @@ START_TEST(too_many_fields)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 431);
 }
-END_TEST
 
-START_TEST(reply_fields)
+TEST(reply_fields)
 {
 	req.target = SLICE("/later");
 	req_start(&req);
@@ -136,9 +131,8 @@ START_TEST(reply_fields)
 	ck_assert_uint_eq(req.reply.nfields, REPLY_FIELDS_MAX - 3);
 	ck_assert(!req.reply.content);
 }
-END_TEST
 
-START_TEST(out_of_memory_is_503)
+TEST(out_of_memory_is_503)
 {
 	static char big[5 << 20];
 
@@ -148,9 +142,8 @@ START_TEST(out_of_memory_is_503)
 	ck_assert_int_eq(req.reply.status, 503);
 	ck_assert(!req.reply.content);
 }
-END_TEST
 
-START_TEST(bodies_nobody_takes)
+TEST(bodies_nobody_takes)
 {
 	req.has_body = true;
 	req_start(&req);
@@ -160,14 +153,12 @@ START_TEST(bodies_nobody_takes)
 	ck_assert_uint_eq(consumed, 5);
 	ck_assert_int_eq(replies, 1);
 }
-END_TEST
 
-START_TEST(second_reply_is_a_bug)
+TEST_SIGNAL(second_reply_is_a_bug, 1, SIGABRT)
 {
 	req_start(&req);
 	h2d_reply_error(&req, 500);
 }
-END_TEST
 
 static unsigned go(unsigned from, unsigned to)
 {
@@ -176,31 +167,14 @@ static unsigned go(unsigned from, unsigned to)
 	return req.state;
 }
 
-START_TEST(steps)
+TEST(steps)
 {
 	states_unit_walk(&req_states,
 		"HEAD>WAIT HEAD>GONE WAIT>REPLY WAIT>GONE REPLY>WAIT REPLY>DONE REPLY>GONE "
 		"DONE>GONE",
 		go);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("req");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, plain_reply);
-	tcase_add_test(c, head_keeps_the_length);
-	tcase_add_loop_test(c, no_content, 0, 2);
-	tcase_add_loop_test(c, errors, 0, 5);
-	tcase_add_test(c, too_many_fields);
-	tcase_add_test(c, reply_fields);
-	tcase_add_test(c, out_of_memory_is_503);
-	tcase_add_test(c, bodies_nobody_takes);
-	tcase_add_test_raise_signal(c, second_reply_is_a_bug, SIGABRT);
-	tcase_add_test(c, steps);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("req")

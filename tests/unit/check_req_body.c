@@ -8,7 +8,7 @@
 #include "req_unit.h"
 #include "states_unit.h"
 
-START_TEST(steps)
+TEST(steps)
 {
 	states_unit_walk(&req_body_states,
 		"NONE>LINE NONE>FLOWS NONE>HOOKED LINE>FLOWS LINE>HOOKED LINE>NONE FLOWS>PAUSED "
@@ -16,9 +16,8 @@ START_TEST(steps)
 		"HOOKED>OVER DRAWN>OVER",
 		NULL);
 }
-END_TEST
 
-START_TEST(questions)
+TEST(questions)
 {
 	static const char *const told[REQ_BODY_STATES] = { "none", "waits", "flows", "waits",
 		"waits", "flows", "none" };
@@ -30,7 +29,6 @@ START_TEST(questions)
 		ck_assert_int_eq(req_body_waits(&r), strcmp(told[i], "waits") == 0);
 	}
 }
-END_TEST
 
 /* As the loop does it once h2d_body_resume() was called. */
 static void resume(void)
@@ -52,7 +50,7 @@ static bool uploaded_is(const char *text)
 	return slice_eq(slice_of(uploaded, uploaded_n), slice_str(text));
 }
 
-START_TEST(held_and_handed_on)
+TEST(held_and_handed_on)
 {
 	begin_upload();
 	req_body(&req, "a", 1);
@@ -72,7 +70,6 @@ START_TEST(held_and_handed_on)
 	ck_assert_int_eq(replies, 1);
 	ck_assert_int_eq(req.reply.status, 201);
 }
-END_TEST
 
 static void hold_again_body(struct h2d_req *r, void *state, const char *data, size_t n)
 {
@@ -81,7 +78,7 @@ static void hold_again_body(struct h2d_req *r, void *state, const char *data, si
 }
 
 /* The handler takes what there is, then no more; the end comes behind the last of it. */
-START_TEST(held_again_meanwhile)
+TEST(held_again_meanwhile)
 {
 	static const struct h2d_handler one_by_one = {
 		.name = "upload", .start = upload_start, .body = hold_again_body, .end = upload_end
@@ -101,10 +98,9 @@ START_TEST(held_again_meanwhile)
 	ck_assert_int_eq(replies, 1);
 	ck_assert_uint_eq(consumed, 3);
 }
-END_TEST
 
 /* Gone, or answered: the credit of what is held is given back either way. */
-START_TEST(held_for_nobody)
+TEST_EACH(held_for_nobody, 2)
 {
 	begin_upload();
 	h2d_body_pause(&req);
@@ -120,12 +116,11 @@ START_TEST(held_for_nobody)
 	ck_assert_uint_eq(consumed, _i == 1 ? 5 : 3);
 	ck_assert_uint_eq(uploaded_n, 0);
 }
-END_TEST
 
 /* --- in line, and hooks ----------------------------------------------------------------------- */
 
 /* Without a handler's turn, what waits goes back. */
-START_TEST(in_line_for_nobody)
+TEST(in_line_for_nobody)
 {
 	req.location = &site_v[0].all;
 	req_body_line(&req);
@@ -137,7 +132,6 @@ START_TEST(in_line_for_nobody)
 	ck_assert_uint_eq(consumed, 3);
 	ck_assert_int_eq(wanted, 0);
 }
-END_TEST
 
 static int pieces, gone;
 static size_t left;
@@ -164,7 +158,7 @@ static void begin_hooked(void)
 	ck_assert_int_eq(pieces, 1);
 }
 
-START_TEST(drawn)
+TEST(drawn)
 {
 	begin_hooked();
 	req_body_draw(&req);
@@ -181,10 +175,9 @@ START_TEST(drawn)
 	ck_assert_int_eq(gone, 0);
 	ck_assert_uint_eq(uploaded_n, 0);
 }
-END_TEST
 
 /* Its body came while the request was in line: the hook is told at once. */
-START_TEST(hooked_in_line)
+TEST(hooked_in_line)
 {
 	pieces = 0;
 	req.location = &site_v[0].all;
@@ -196,10 +189,9 @@ START_TEST(hooked_in_line)
 	ck_assert_int_eq(pieces, 1);
 	ck_assert_uint_eq(consumed, 0);
 }
-END_TEST
 
 /* The handler had paused, and meant to go on, before it gave the body to the hook: that is over. */
-START_TEST(hooked_while_it_was_to_go_on)
+TEST(hooked_while_it_was_to_go_on)
 {
 	pieces = 0;
 	begin_upload();
@@ -214,10 +206,9 @@ START_TEST(hooked_while_it_was_to_go_on)
 	ck_assert_uint_eq(req.body_queue.n, 5);
 	ck_assert_int_eq(pieces, 1);
 }
-END_TEST
 
 /* The hook finds what was left; then its credit goes back. */
-START_TEST(hooked_and_refused)
+TEST_EACH(hooked_and_refused, 2)
 {
 	begin_hooked();
 	if (_i == 0)
@@ -229,10 +220,9 @@ START_TEST(hooked_and_refused)
 	ck_assert_uint_eq(consumed, 3);
 	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
 }
-END_TEST
 
 /* An answer that the hook did not give: it draws nothing any more. */
-START_TEST(hooked_and_answered)
+TEST(hooked_and_answered)
 {
 	begin_hooked();
 	reply_error(&req, 401);
@@ -244,10 +234,9 @@ START_TEST(hooked_and_answered)
 	ck_assert_int_eq(wanted, 0);
 	ck_assert_uint_eq(consumed, 5);
 }
-END_TEST
 
 /* client-max-body-size, of what waits as of what flows. */
-START_TEST(too_large)
+TEST_EACH(too_large, 2)
 {
 	site_v[0].all.body_size = locations[0].body_size = 4;
 	if (_i == 0)
@@ -260,7 +249,6 @@ START_TEST(too_large)
 	ck_assert_uint_eq(consumed, _i == 0 ? 5 : 8);
 	ck_assert_uint_eq(uploaded_n, 0);
 }
-END_TEST
 
 /* --- duplex ----------------------------------------------------------------------------------- */
 
@@ -305,7 +293,7 @@ static ssize_t ready(void)
 }
 
 /* The body goes on beside the reply, and has its end. */
-START_TEST(duplex_goes_on)
+TEST(duplex_goes_on)
 {
 	begin_duplex();
 	req_body(&req, "abc", 3);
@@ -320,10 +308,9 @@ START_TEST(duplex_goes_on)
 	ck_assert_int_eq(ready(), 0);
 	ck_assert_int_eq(req.body_state, REQ_BODY_OVER);
 }
-END_TEST
 
 /* Behind the end of the reply the body is nobody's. */
-START_TEST(duplex_ends_first)
+TEST(duplex_ends_first)
 {
 	begin_duplex();
 	h2d_body_pause(&req);
@@ -335,10 +322,9 @@ START_TEST(duplex_ends_first)
 	ck_assert_uint_eq(consumed, 5);
 	ck_assert_uint_eq(uploaded_n, 0);
 }
-END_TEST
 
 /* There is no other answer any more: the one that there is has no end. */
-START_TEST(duplex_is_cut_off)
+TEST_EACH(duplex_is_cut_off, 2)
 {
 	site_v[0].all.body_size = locations[0].body_size = 4;
 	begin_duplex();
@@ -352,7 +338,6 @@ START_TEST(duplex_is_cut_off)
 	ck_assert_uint_eq(uploaded_n, 0);
 	ck_assert_ptr_eq(req.record.error, ERR_BODY_TOO_LARGE);
 }
-END_TEST
 
 static bool malloc_fails; /* once */
 void *__real_malloc(size_t n);
@@ -367,7 +352,7 @@ void *__wrap_malloc(size_t n)
 }
 
 /* A WebSocket is one: what comes behind lost bytes would be taken for another frame. */
-START_TEST(hooked_and_cut_off_without_memory)
+TEST(hooked_and_cut_off_without_memory)
 {
 	begin_duplex();
 	pieces = gone = 0;
@@ -383,31 +368,8 @@ START_TEST(hooked_and_cut_off_without_memory)
 	req_fini(&req);
 	ck_assert_int_eq(gone, 1);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("req_body");
-
-	log_max = LEVEL_ALERT;
-	tcase_add_checked_fixture(c, req_setup, req_teardown);
-	tcase_add_test(c, steps);
-	tcase_add_test(c, questions);
-	tcase_add_test(c, held_and_handed_on);
-	tcase_add_test(c, held_again_meanwhile);
-	tcase_add_loop_test(c, held_for_nobody, 0, 2);
-	tcase_add_test(c, in_line_for_nobody);
-	tcase_add_test(c, drawn);
-	tcase_add_test(c, hooked_in_line);
-	tcase_add_test(c, hooked_while_it_was_to_go_on);
-	tcase_add_loop_test(c, hooked_and_refused, 0, 2);
-	tcase_add_test(c, hooked_and_answered);
-	tcase_add_loop_test(c, too_large, 0, 2);
-	tcase_add_test(c, duplex_goes_on);
-	tcase_add_test(c, duplex_ends_first);
-	tcase_add_loop_test(c, duplex_is_cut_off, 0, 2);
-	tcase_add_test(c, hooked_and_cut_off_without_memory);
-	return c;
-}
+UNIT_STATEMENT(begin, log_max = LEVEL_ALERT)
+UNIT_FIXTURE(req_setup, req_teardown)
 
 UNIT_MAIN("req_body")

@@ -66,7 +66,7 @@ static const struct {
 	{ ", ,", "", "192.0.2.1" },
 };
 
-START_TEST(x_forwarded_for)
+TEST_ROWS(x_forwarded_for, chains)
 {
 	add("x-forwarded-for", chains[_i].first);
 	add("forwarded", "for=198.51.100.99");
@@ -77,12 +77,11 @@ START_TEST(x_forwarded_for)
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), chains[_i].is);
 	ck_assert_str_eq(h2d_req_peer(&req, NULL), chains[_i].is);
 }
-END_TEST
 
 static const char *const x_proto[] = { NULL, "https", "http", "https, http", "http, https", "" };
 static const bool x_https[] = { false, true, false, false, true, false };
 
-START_TEST(x_forwarded_proto)
+TEST_ROWS(x_forwarded_proto, x_proto)
 {
 	add("x-forwarded-proto", x_proto[_i]);
 	req.scheme = SLICE("http");
@@ -90,7 +89,6 @@ START_TEST(x_forwarded_proto)
 	ck_assert_int_eq(req_client_https(&req), x_https[_i]);
 	ck_assert(slice_eq(req.scheme, x_https[_i] ? SLICE("https") : SLICE("http")));
 }
-END_TEST
 
 static const struct {
 	const char *value, *is;
@@ -110,7 +108,7 @@ static const struct {
 	{ "", "192.0.2.1", false },
 };
 
-START_TEST(forwarded)
+TEST_ROWS(forwarded, elements)
 {
 	sites.proxies.field = PROXIES_FORWARDED;
 	add("forwarded", elements[_i].value);
@@ -120,7 +118,6 @@ START_TEST(forwarded)
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), elements[_i].is);
 	ck_assert_int_eq(req_client_https(&req), elements[_i].https);
 }
-END_TEST
 
 static void add_all(void)
 {
@@ -130,7 +127,7 @@ static void add_all(void)
 }
 
 /* Who is not trusted changes nothing, nor does anybody where no field was named. */
-START_TEST(not_believed)
+TEST_EACH(not_believed, 4)
 {
 	if (_i == 0)
 		sites.proxies.field = PROXIES_NO_FIELD;
@@ -146,13 +143,12 @@ START_TEST(not_believed)
 	ck_assert(!req_client_https(&req));
 	ck_assert_int_eq(req.reply.status, 308);
 }
-END_TEST
 
 static struct access_rule rules[2];
 static struct access access = { rules, 1 };
 
 /* Rules go by it; who is unknown gets in nowhere where addresses count. */
-START_TEST(rules_go_by_it)
+TEST(rules_go_by_it)
 {
 	static const struct {
 		const char *rule, *chain;
@@ -183,9 +179,8 @@ START_TEST(rules_go_by_it)
 		setup();
 	}
 }
-END_TEST
 
-START_TEST(came_by_https)
+TEST_EACH(came_by_https, 2)
 {
 	site_v[0].transport_security = SLICE("max-age=1");
 	conn.redirect_at = &at;
@@ -197,10 +192,9 @@ START_TEST(came_by_https)
 	ck_assert_int_eq(req.reply.status, 200);
 	ck_assert_field("strict-transport-security", "max-age=1");
 }
-END_TEST
 
 /* What the proxy has added may be what found no room: what is left is the client's own. */
-START_TEST(of_half_a_head)
+TEST(of_half_a_head)
 {
 	char long_one[512];
 
@@ -216,21 +210,7 @@ START_TEST(of_half_a_head)
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
 	ck_assert(!req_client_https(&req));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("req_client");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_loop_test(c, x_forwarded_for, 0, sizeof(chains) / sizeof(chains[0]));
-	tcase_add_loop_test(c, x_forwarded_proto, 0, sizeof(x_proto) / sizeof(x_proto[0]));
-	tcase_add_loop_test(c, forwarded, 0, sizeof(elements) / sizeof(elements[0]));
-	tcase_add_loop_test(c, not_believed, 0, 4);
-	tcase_add_test(c, rules_go_by_it);
-	tcase_add_loop_test(c, came_by_https, 0, 2);
-	tcase_add_test(c, of_half_a_head);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("req_client")

@@ -16,7 +16,7 @@ static bool is_made(struct slice id)
 	return id.n == 32 && strspn(id.p, "0123456789abcdef") >= 32;
 }
 
-START_TEST(made_once)
+TEST(made_once)
 {
 	struct slice id, other;
 	size_t n;
@@ -32,10 +32,9 @@ START_TEST(made_once)
 	other = req_id(&req);
 	ck_assert(is_made(other));
 }
-END_TEST
 
 /* More than one call of the kernel brings. */
-START_TEST(none_twice)
+TEST(none_twice)
 {
 	static char ids[100][32];
 
@@ -47,7 +46,6 @@ START_TEST(none_twice)
 			ck_assert_int_ne(memcmp(ids[i], ids[j], 32), 0);
 	}
 }
-END_TEST
 
 static const struct {
 	const char *id;
@@ -65,7 +63,7 @@ static const struct {
 	{ "\xc3\xa9", false },
 };
 
-START_TEST(a_proxys)
+TEST_EACH(a_proxys, 2 * sizeof(came) / sizeof(came[0]))
 {
 	ask(_i % 2, came[_i / 2].id);
 	if (_i % 2 == 1 && came[_i / 2].taken)
@@ -73,9 +71,8 @@ START_TEST(a_proxys)
 	else
 		ck_assert(is_made(req_id(&req)));
 }
-END_TEST
 
-START_TEST(too_long)
+TEST_EACH(too_long, 2)
 {
 	char id[130];
 
@@ -84,9 +81,8 @@ START_TEST(too_long)
 	ask(true, id);
 	ck_assert_uint_eq(req_id(&req).n, _i == 0 ? 128 : 32);
 }
-END_TEST
 
-START_TEST(of_an_answer)
+TEST_EACH(of_an_answer, 3)
 {
 	env.conf.request_ids = _i > 0;
 	req.target = SLICE("/later");
@@ -101,9 +97,8 @@ START_TEST(of_an_answer)
 	else
 		ck_assert(slice_eq(reply_field("x-request-id"), SLICE("own")));
 }
-END_TEST
 
-START_TEST(of_an_error_page)
+TEST_EACH(of_an_error_page, 2)
 {
 	struct slice page, id;
 
@@ -115,10 +110,9 @@ START_TEST(of_an_error_page)
 	id = SLICE("<p class=\"why\">Request a/b=c</p>");
 	ck_assert_int_eq(memmem(page.p, page.n, id.p, id.n) != NULL, _i > 0);
 }
-END_TEST
 
 /* It finds room behind as many fields as a handler may add. */
-START_TEST(room)
+TEST(room)
 {
 	env.conf.request_ids = true;
 	req.target = SLICE("/later");
@@ -129,21 +123,7 @@ START_TEST(room)
 	ck_assert(is_made(reply_field("x-request-id")));
 	ck_assert_uint_gt(reply_field("content-length").n, 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("req_id");
-
-	tcase_add_checked_fixture(c, req_setup, req_teardown);
-	tcase_add_test(c, made_once);
-	tcase_add_test(c, none_twice);
-	tcase_add_loop_test(c, a_proxys, 0, 2 * sizeof(came) / sizeof(came[0]));
-	tcase_add_loop_test(c, too_long, 0, 2);
-	tcase_add_loop_test(c, of_an_answer, 0, 3);
-	tcase_add_loop_test(c, of_an_error_page, 0, 2);
-	tcase_add_test(c, room);
-	return c;
-}
+UNIT_FIXTURE(req_setup, req_teardown)
 
 UNIT_MAIN("req_id")

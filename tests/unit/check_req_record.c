@@ -33,7 +33,7 @@ static struct slice route_name(void)
 	return req_record_route_name(&routes.table, told.route);
 }
 
-START_TEST(moments_by_the_loops_clock)
+TEST(moments_by_the_loops_clock)
 {
 	req.target = SLICE("/later");
 	req_start(&req);
@@ -47,9 +47,8 @@ START_TEST(moments_by_the_loops_clock)
 	ck_assert_uint_eq(told.source, REQ_SOURCE_NONE);
 	ck_assert(slice_eq(route_name(), SLICE("files")));
 }
-END_TEST
 
-START_TEST(moments_by_the_clock)
+TEST(moments_by_the_clock)
 {
 	req_fini(&req);
 	env.conf.timed = true;
@@ -58,17 +57,15 @@ START_TEST(moments_by_the_clock)
 	ck_assert_uint_gt(told.begun_us, 1000);
 	ck_assert_uint_ge(told.ended_us, told.begun_us);
 }
-END_TEST
 
-START_TEST(given_up)
+TEST(given_up)
 {
 	req_fini(&req);
 	ck_assert_uint_eq(told.first_byte_us, 0);
 	ck_assert(slice_eq(route_name(), SLICE("none")));
 }
-END_TEST
 
-START_TEST(body_and_route)
+TEST(body_and_route)
 {
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload");
@@ -81,10 +78,9 @@ START_TEST(body_and_route)
 	ck_assert_uint_eq(told.bytes_in, 5);
 	ck_assert(slice_eq(route_name(), SLICE("/p/upload")));
 }
-END_TEST
 
 /* Nobody takes it; it came all the same. */
-START_TEST(refused_body)
+TEST(refused_body)
 {
 	req.target = SLICE("/../x");
 	req.has_body = true;
@@ -94,9 +90,8 @@ START_TEST(refused_body)
 	ck_assert_uint_eq(told.bytes_in, 3);
 	ck_assert(slice_eq(route_name(), SLICE("none")));
 }
-END_TEST
 
-START_TEST(health)
+TEST(health)
 {
 	site_v[1].health = SLICE("/up");
 	env.conf.health = &upload;
@@ -105,20 +100,7 @@ START_TEST(health)
 	req_fini(&req);
 	ck_assert(slice_eq(route_name(), SLICE("health")));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("req_record");
-
-	tcase_add_checked_fixture(c, setup, req_teardown);
-	tcase_add_test(c, moments_by_the_loops_clock);
-	tcase_add_test(c, moments_by_the_clock);
-	tcase_add_test(c, given_up);
-	tcase_add_test(c, body_and_route);
-	tcase_add_test(c, refused_body);
-	tcase_add_test(c, health);
-	return c;
-}
+UNIT_FIXTURE(setup, req_teardown)
 
 UNIT_MAIN("req_record")

@@ -57,7 +57,7 @@ static void run_on(unsigned cpu)
 }
 
 /* Of the CPU that sent, as the loopback device takes a packet in where it was sent. */
-START_TEST(the_cpu_chooses)
+TEST(the_cpu_chooses)
 {
 	uint16_t cpus[REUSEPORT_CPUS];
 	unsigned n = allowed(cpus), got[SLOTS];
@@ -71,10 +71,9 @@ START_TEST(the_cpu_chooses)
 				"CPU %u: slot %u has %u", cpus[i], slot, got[slot]);
 	}
 }
-END_TEST
 
 /* Three tables on whatever machine: of one CPU, of another's, and a long one. */
-START_TEST(tables_of_all_sizes)
+TEST(tables_of_all_sizes)
 {
 	uint16_t own[REUSEPORT_CPUS], cpus[REUSEPORT_CPUS];
 	unsigned got[SLOTS];
@@ -103,9 +102,8 @@ START_TEST(tables_of_all_sizes)
 	spread(100, got);
 	ck_assert(got[0] > 0 && got[1] > 0 && got[2] + got[3] == 0);
 }
-END_TEST
 
-START_TEST(the_first_alone)
+TEST(the_first_alone)
 {
 	unsigned got[SLOTS];
 
@@ -117,7 +115,6 @@ START_TEST(the_first_alone)
 	ck_assert(got[0] > 0 && got[1] > 0 && got[2] > 0 && got[3] > 0);
 	ck_assert_int_eq(reuseport_hash(l.fds[0]), 0);
 }
-END_TEST
 
 /* What waits on the last two slots when they are closed is answered by the others. */
 static void queue_and_close(int clients[QUEUED])
@@ -142,7 +139,7 @@ static unsigned count_resets(const int clients[QUEUED])
 	return n;
 }
 
-START_TEST(what_is_queued_migrates)
+TEST(what_is_queued_migrates)
 {
 	int rc = reuseport_migrate(l.fds[0]);
 	int clients[QUEUED];
@@ -156,10 +153,9 @@ START_TEST(what_is_queued_migrates)
 	ck_assert_uint_eq(count_resets(clients), 0);
 	ck_assert_uint_eq(empty(0) + empty(1), QUEUED);
 }
-END_TEST
 
 /* The reason for all this; where the kernel migrates by itself it is none. */
-START_TEST(without_a_program_it_is_reset)
+TEST(without_a_program_it_is_reset)
 {
 	int clients[QUEUED], fd = open("/proc/sys/net/ipv4/tcp_migrate_req", O_RDONLY);
 	char on = '0';
@@ -169,9 +165,8 @@ START_TEST(without_a_program_it_is_reset)
 	queue_and_close(clients);
 	ck_assert((count_resets(clients) > 0) == (on == '0'));
 }
-END_TEST
 
-START_TEST(not_a_group)
+TEST(not_a_group)
 {
 	uint16_t cpu = 0;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -179,20 +174,7 @@ START_TEST(not_a_group)
 	ck_assert_int_lt(reuseport_cpu(fd, &cpu, 1, 1), 0);
 	ck_assert_int_lt(reuseport_hash(-1), 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("reuseport");
-
-	tcase_add_checked_fixture(tc, listener_up, teardown);
-	tcase_add_test(tc, the_cpu_chooses);
-	tcase_add_test(tc, tables_of_all_sizes);
-	tcase_add_test(tc, the_first_alone);
-	tcase_add_test(tc, what_is_queued_migrates);
-	tcase_add_test(tc, without_a_program_it_is_reset);
-	tcase_add_test(tc, not_a_group);
-	return tc;
-}
+UNIT_FIXTURE(listener_up, teardown)
 
 UNIT_MAIN("reuseport")

@@ -98,7 +98,7 @@ static const struct {
 	{ "", H2D_GET, "/", NULL, "", "" },
 };
 
-START_TEST(test_find)
+TEST_ROWS(test_find, lookups)
 {
 	struct slice path = slice_str(lookups[_i].path);
 	struct route_match match;
@@ -127,10 +127,9 @@ START_TEST(test_find)
 	route_build_free(&b);
 	free(copy);
 }
-END_TEST
 
 /* A row of its own is HEAD's, not GET's. */
-START_TEST(test_head_row)
+TEST(test_head_row)
 {
 	struct route_match match;
 	struct route_build b;
@@ -146,10 +145,9 @@ START_TEST(test_head_row)
 	route_build_free(&b);
 	free(copy);
 }
-END_TEST
 
 /* What listeners have no row of, does not exist there: neither its path nor its methods. */
-START_TEST(test_scope)
+TEST(test_scope)
 {
 	static const struct h2d_handler public = { .name = "public", .scope = H2D_ON_PUBLIC };
 	static const struct h2d_handler admin = { .name = "admin", .scope = H2D_ON_ADMIN };
@@ -177,10 +175,9 @@ START_TEST(test_scope)
 	route_build_free(&b);
 	free(copy);
 }
-END_TEST
 
 /* Many siblings, put in out of order: each is found, and nothing between them. */
-START_TEST(test_siblings)
+TEST(test_siblings)
 {
 	enum { N = 300 };
 	static struct route_row rows[N];
@@ -211,7 +208,6 @@ START_TEST(test_siblings)
 	}
 	route_build_free(&b);
 }
-END_TEST
 
 /* Two rows of one shape and their faults: line 1 is good unless it says otherwise. */
 static const struct {
@@ -293,7 +289,7 @@ static const struct {
 		"routes.def:4: pattern \"x\" does not begin with \"/\"\n" },
 };
 
-START_TEST(test_fault)
+TEST_ROWS(test_fault, faults)
 {
 	struct route_build b;
 	char *text;
@@ -307,9 +303,8 @@ START_TEST(test_fault)
 	route_build_free(&b);
 	free(text);
 }
-END_TEST
 
-START_TEST(test_print)
+TEST(test_print)
 {
 	struct route_build b;
 	char *copy, *text;
@@ -327,9 +322,8 @@ START_TEST(test_print)
 	free(copy);
 	free(text);
 }
-END_TEST
 
-START_TEST(test_method)
+TEST(test_method)
 {
 	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS",
 		"PATCH" };
@@ -344,10 +338,9 @@ START_TEST(test_method)
 	ck_assert_int_eq(method_parse(SLICE("GE")), H2D_METHOD_UNKNOWN);
 	ck_assert_int_eq(method_parse(SLICE("CONNECT")), H2D_METHOD_UNKNOWN);
 }
-END_TEST
 
 /* Whole names only, whatever the room. */
-START_TEST(test_method_list)
+TEST(test_method_list)
 {
 	char buf[16] = "x";
 
@@ -363,22 +356,6 @@ START_TEST(test_method_list)
 		ck_assert_int_eq(buf[n], 'x');
 	}
 	ck_assert_uint_eq(method_list(0, buf, sizeof(buf)), 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("route");
-
-	tcase_add_loop_test(tc, test_find, 0, sizeof(lookups) / sizeof(lookups[0]));
-	tcase_add_test(tc, test_head_row);
-	tcase_add_test(tc, test_scope);
-	tcase_add_test(tc, test_siblings);
-	tcase_add_loop_test(tc, test_fault, 0, sizeof(faults) / sizeof(faults[0]));
-	tcase_add_test(tc, test_print);
-	tcase_add_test(tc, test_method);
-	tcase_add_test(tc, test_method_list);
-	return tc;
 }
 
 UNIT_MAIN("route")

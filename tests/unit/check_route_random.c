@@ -83,13 +83,12 @@ static void compare_all(const struct route_table *t, unsigned npaths)
 	}
 }
 
-START_TEST(own_table)
+TEST(own_table)
 {
 	state = 1;
 	ck_assert_uint_gt(routes_table.nroutes, 0);
 	compare_all(&routes_table, OWN_PATHS);
 }
-END_TEST
 
 /* Rows that clash with another are left out, as no build would have them. */
 static unsigned random_rows(struct route_row *rows, char (*patterns)[TEXT_MAX])
@@ -114,7 +113,7 @@ static unsigned random_rows(struct route_row *rows, char (*patterns)[TEXT_MAX])
 	return n;
 }
 
-START_TEST(random_tables)
+TEST_EACH(random_tables, TABLES)
 {
 	struct route_row rows[ROWS];
 	char patterns[ROWS + 1][TEXT_MAX];
@@ -128,16 +127,6 @@ START_TEST(random_tables)
 		b.routes[i].handler = &handlers[below(3)];
 	compare_all(&b.table, PATHS);
 	route_build_free(&b);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("route_random");
-
-	tcase_add_test(tc, own_table);
-	tcase_add_loop_test(tc, random_tables, 0, TABLES);
-	return tc;
 }
 
 UNIT_MAIN_PURE("route_random")

@@ -19,7 +19,7 @@ static int64_t total(const struct route_times *t)
 	return n;
 }
 
-START_TEST(by_route_and_class)
+TEST(by_route_and_class)
 {
 	const struct req_record files = {
 		.begun_us = 1000, .first_byte_us = 1500, .ended_us = 3500, .route = REQ_ROUTE_FILES
@@ -44,9 +44,8 @@ START_TEST(by_route_and_class)
 	ck_assert_int_eq(times.v[ROUTE_TIMES_OTHER][3].duration.buckets[0], 1);
 	ck_assert_int_eq(total(&times), 3);
 }
-END_TEST
 
-START_TEST(without_response)
+TEST(without_response)
 {
 	const struct req_record record = { .begun_us = 1000, .ended_us = 3500 };
 
@@ -56,9 +55,8 @@ START_TEST(without_response)
 	for (int i = 0; i <= ROUTE_TIMES_BOUNDS; i++)
 		ck_assert_int_eq(times.v[REQ_ROUTE_NONE][0].first_byte.buckets[i], 0);
 }
-END_TEST
 
-START_TEST(sums_of_nonsense)
+TEST(sums_of_nonsense)
 {
 	memset(&times, 0xff, sizeof(times));
 	memset(&sum, 0, sizeof(sum));
@@ -71,9 +69,8 @@ START_TEST(sums_of_nonsense)
 	ck_assert_int_eq(sum.v[1][1].duration.sum, 3);
 	ck_assert_int_eq(total(&sum), 0);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
 	static const struct route_row rows[] = { { "r", 1, "GET", "/a/{x}", "h", "BODY_NONE" } };
 	struct route_build b;
@@ -88,18 +85,6 @@ START_TEST(names)
 	ck_assert_str_eq(route_times_class(0), "none");
 	ck_assert_str_eq(route_times_class(4), "5xx");
 	route_build_free(&b);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("route_times");
-
-	tcase_add_test(c, by_route_and_class);
-	tcase_add_test(c, without_response);
-	tcase_add_test(c, sums_of_nonsense);
-	tcase_add_test(c, names);
-	return c;
 }
 
 UNIT_MAIN("route_times")

@@ -71,7 +71,7 @@ static struct running_master looked_for(void)
 }
 
 /* A master that passes its place on between two looks is no reason to say that none runs. */
-START_TEST(upgrades)
+TEST(upgrades)
 {
 	pthread_t thread;
 
@@ -86,9 +86,8 @@ START_TEST(upgrades)
 	atomic_store(&over, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
-END_TEST
 
-START_TEST(moved)
+TEST(moved)
 {
 	struct running_master m = looked_for();
 
@@ -101,10 +100,9 @@ START_TEST(moved)
 	ck_assert(running_master_is_gone(&m, 10000));
 	running_master_let_go(&m);
 }
-END_TEST
 
 /* The lock is what counts, not what stands in the file; nor does a process that has gone. */
-START_TEST(nobody)
+TEST(nobody)
 {
 	struct running_master m = looked_for();
 
@@ -115,17 +113,7 @@ START_TEST(nobody)
 	pidfile_close(&file);
 	ck_assert(!running_master_find(&m));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("running_master");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, upgrades);
-	tcase_add_test(t, moved);
-	tcase_add_test(t, nobody);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("running_master")

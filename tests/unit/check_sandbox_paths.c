@@ -49,7 +49,7 @@ static void way_of(const char *path)
 	sandbox_paths_way(whole, note, NULL);
 }
 
-START_TEST(a_file_and_its_folder)
+TEST(a_file_and_its_folder)
 {
 	ck_assert_int_eq(mkdir("etc", 0700), 0);
 	way_of("/etc/users");
@@ -57,9 +57,8 @@ START_TEST(a_file_and_its_folder)
 	way_of("/etc///");
 	ck_assert_str_eq(seen, " ");
 }
-END_TEST
 
-START_TEST(where_links_lead)
+TEST(where_links_lead)
 {
 	ck_assert_int_eq(mkdir("releases", 0700), 0);
 	ck_assert_int_eq(mkdir("releases/42", 0700), 0);
@@ -73,10 +72,9 @@ START_TEST(where_links_lead)
 	way_of("/www");
 	ck_assert_str_eq(seen, "/releases /releases/42  /www ");
 }
-END_TEST
 
 /* Thousands of roots in one folder are that folder, and each way is gone once. */
-START_TEST(many_in_one_folder)
+TEST(many_in_one_folder)
 {
 	struct conf_server servers[3] = { 0 };
 	struct conf conf = { .servers = servers, .nservers = 3 };
@@ -95,18 +93,16 @@ START_TEST(many_in_one_folder)
 	ck_assert_str_eq(seen, "/srv /usr/share /srv/b ");
 #endif
 }
-END_TEST
 
-START_TEST(a_link_to_itself_ends)
+TEST(a_link_to_itself_ends)
 {
 	ck_assert_int_eq(symlink("b", "a"), 0);
 	ck_assert_int_eq(symlink("a", "b"), 0);
 	way_of("/a");
 	ck_assert(strlen(seen) > 0);
 }
-END_TEST
 
-START_TEST(never_everything)
+TEST(never_everything)
 {
 	seen[0] = '\0';
 	sandbox_paths_way("/tmp", note, NULL);
@@ -117,19 +113,7 @@ START_TEST(never_everything)
 	sandbox_paths_way(NULL, note, NULL);
 	ck_assert_str_eq(seen, "/tmp / /tmp/.. ");
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("sandbox_paths");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, a_file_and_its_folder);
-	tcase_add_test(t, where_links_lead);
-	tcase_add_test(t, many_in_one_folder);
-	tcase_add_test(t, a_link_to_itself_ends);
-	tcase_add_test(t, never_everything);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("sandbox_paths")

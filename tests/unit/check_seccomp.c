@@ -89,7 +89,7 @@ static enum outcome make_apart(unsigned long fail_at)
 }
 
 /* At places all over the making: no other filter comes of it. */
-START_TEST(memory_is_out)
+TEST_EACH(memory_is_out, seccomp_built() && seccomp_there())
 {
 	struct seccomp_program whole;
 	unsigned n[OUTCOMES] = { 0 };
@@ -105,10 +105,9 @@ START_TEST(memory_is_out)
 	ck_assert_msg(all == 0 || n[REFUSED] > PLACES / 2, "%u refused, %u the same, %u died",
 		n[REFUSED], n[SAME], n[DIED]);
 }
-END_TEST
 
 /* It holds from then on. */
-START_TEST(entered)
+TEST_EACH(entered, seccomp_built() && seccomp_there())
 {
 	pid_t pid = fork();
 	int status;
@@ -124,18 +123,7 @@ START_TEST(entered)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("seccomp");
-
-	if (!seccomp_built() || !seccomp_there())
-		return t;
-	tcase_set_timeout(t, 30);
-	tcase_add_test(t, memory_is_out);
-	tcase_add_test(t, entered);
-	return t;
-}
+UNIT_TIMEOUT(30)
 
 UNIT_MAIN("seccomp")

@@ -56,7 +56,7 @@ static void drop_all(void)
 		segments_drop(&store, &bodies[i]);
 }
 
-START_TEST(in_and_out)
+TEST(in_and_out)
 {
 	int fd;
 
@@ -77,9 +77,8 @@ START_TEST(in_and_out)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
-START_TEST(goes_with_its_last_user)
+TEST(goes_with_its_last_user)
 {
 	struct segment *g;
 
@@ -104,9 +103,8 @@ START_TEST(goes_with_its_last_user)
 	ck_assert_uint_eq(store.n, 0);
 	segments_fini(&store);
 }
-END_TEST
 
-START_TEST(stays_below_its_limit)
+TEST(stays_below_its_limit)
 {
 	unsigned n = 0;
 
@@ -125,10 +123,9 @@ START_TEST(stays_below_its_limit)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
 /* Ten thousand images, each with an edit or two, as the keeper makes them. */
-START_TEST(many_edits)
+TEST(many_edits)
 {
 	enum { LIVE = 200, SIZE = 300000 };
 	unsigned rng = 1, most = 0, stuck = 0;
@@ -180,10 +177,9 @@ START_TEST(many_edits)
 	ck_assert_uint_eq(store.bytes, 0);
 	segments_fini(&store);
 }
-END_TEST
 
 /* Large bodies have segments of their own, and their number has an end. */
-START_TEST(too_many)
+TEST(too_many)
 {
 	unsigned n = 0;
 
@@ -204,9 +200,8 @@ START_TEST(too_many)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
-START_TEST(takes_over)
+TEST(takes_over)
 {
 	struct image_body from = { .at = 64, .n = 36, .etag = "\"BBBBBBBBBBBB" };
 	struct segment_body *b;
@@ -244,10 +239,9 @@ START_TEST(takes_over)
 	segments_fini(&store);
 	close(fd);
 }
-END_TEST
 
 /* However full it is of what is half dead: with nobody holding images, there is room again. */
-START_TEST(full_of_dead)
+TEST(full_of_dead)
 {
 	unsigned n = 0;
 
@@ -270,7 +264,6 @@ START_TEST(full_of_dead)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
 static void paused(void *ctx)
 {
@@ -278,7 +271,7 @@ static void paused(void *ctx)
 }
 
 /* Moving many is a long step: ticks are written in it. */
-START_TEST(pauses_while_it_moves)
+TEST(pauses_while_it_moves)
 {
 	enum { MOVED = 5 * PAUSE_STEPS / 2 };
 	unsigned npaused = 0;
@@ -295,10 +288,9 @@ START_TEST(pauses_while_it_moves)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
 /* Of images alive, or else what the next two take, which come one after the other. */
-START_TEST(indexes_take_room)
+TEST(indexes_take_room)
 {
 	unsigned n = 0;
 
@@ -324,9 +316,8 @@ START_TEST(indexes_take_room)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
-START_TEST(what_segments_hold)
+TEST(what_segments_hold)
 {
 	uint64_t all = UINT64_C(1) << 40;
 
@@ -338,10 +329,9 @@ START_TEST(what_segments_hold)
 		(uint64_t)IMAGE_SEGMENTS * IMAGE_SEGMENT_MAX / 2);
 	ck_assert_uint_ge(segments_max_size(all, 2 << 20), UINT64_C(3) << 30);
 }
-END_TEST
 
 /* There is a descriptor for the seals, and none for the read-only one: the next try has both. */
-START_TEST(sealed_at_the_second_try)
+TEST(sealed_at_the_second_try)
 {
 	struct rlimit few, before;
 	int next;
@@ -361,25 +351,7 @@ START_TEST(sealed_at_the_second_try)
 	drop_all();
 	segments_fini(&store);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("segment");
-
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, in_and_out);
-	tcase_add_test(tc, sealed_at_the_second_try);
-	tcase_add_test(tc, goes_with_its_last_user);
-	tcase_add_test(tc, stays_below_its_limit);
-	tcase_add_test(tc, many_edits);
-	tcase_add_test(tc, too_many);
-	tcase_add_test(tc, takes_over);
-	tcase_add_test(tc, what_segments_hold);
-	tcase_add_test(tc, full_of_dead);
-	tcase_add_test(tc, pauses_while_it_moves);
-	tcase_add_test(tc, indexes_take_room);
-	return tc;
-}
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("segment")

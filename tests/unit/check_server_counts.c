@@ -20,7 +20,7 @@ static struct sites sites_of(const char *const *names, unsigned n)
 	return (struct sites){ .v = v, .n = n };
 }
 
-START_TEST(rows_stay_over_reloads)
+TEST(rows_stay_over_reloads)
 {
 	static const char *const first[] = { "a.org", "_" }, *const second[] = { "b.org", "_",
 		"a.org" };
@@ -40,9 +40,8 @@ START_TEST(rows_stay_over_reloads)
 	ck_assert_uint_eq(rows[2], 1);
 	free(rows);
 }
-END_TEST
 
-START_TEST(no_more_than_there_are)
+TEST(no_more_than_there_are)
 {
 	static char names[2 * SERVER_COUNTS_ROWS][16], longest[SERVER_COUNTS_TITLE + 1];
 	struct sites sites = { .v = v, .n = 2 * SERVER_COUNTS_ROWS };
@@ -62,9 +61,8 @@ START_TEST(no_more_than_there_are)
 		ck_assert_uint_eq(rows[i], i < SERVER_COUNTS_ROWS ? i : 0);
 	free(rows);
 }
-END_TEST
 
-START_TEST(by_class)
+TEST(by_class)
 {
 	const struct req_record record = { .bytes_in = 3, .bytes_out = 5 };
 	static const int statuses[] = { 0, 204, 308, 404, 599, 200 };
@@ -82,17 +80,6 @@ START_TEST(by_class)
 	ck_assert_uint_eq(sum.v[7].responses[1], 4);
 	ck_assert_uint_eq(sum.v[6].bytes_out + sum.v[8].bytes_out, 0);
 	ck_assert_str_eq(server_counts_class(4), "5xx");
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("server_counts");
-
-	tcase_add_test(tc, rows_stay_over_reloads);
-	tcase_add_test(tc, no_more_than_there_are);
-	tcase_add_test(tc, by_class);
-	return tc;
 }
 
 UNIT_MAIN("server_counts")

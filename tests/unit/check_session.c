@@ -174,17 +174,16 @@ static unsigned go(unsigned from, unsigned to)
 	return s.state;
 }
 
-START_TEST(steps)
+TEST(steps)
 {
 	states_unit_walk(&session_states,
 		"HANDSHAKE>OPEN HANDSHAKE>DEAD OPEN>DRAIN OPEN>LINGER OPEN>DEAD DRAIN>LINGER "
 		"DRAIN>DEAD LINGER>DEAD",
 		go);
 }
-END_TEST
 
 /* The time that each need has, and the error that its end is. */
-START_TEST(timeouts)
+TEST_EACH(timeouts, 3)
 {
 	static const struct {
 		enum proto_wait wait;
@@ -200,9 +199,8 @@ START_TEST(timeouts)
 	ck_assert_int_eq(counters->timeouts, before + 1);
 	ck_assert_ptr_nonnull(f->session.http.error);
 }
-END_TEST
 
-START_TEST(handshake_times_out)
+TEST(handshake_times_out)
 {
 	int64_t before = counters->handshake_failures;
 
@@ -211,18 +209,16 @@ START_TEST(handshake_times_out)
 	ck_assert_uint_eq(nfreed, 1);
 	ck_assert_int_eq(counters->handshake_failures, before + 1);
 }
-END_TEST
 
-START_TEST(an_answer_ends_it_later)
+TEST(an_answer_ends_it_later)
 {
 	speaks(0, PROTO_BODY)->answers = true;
 	after(30);
 	ck_assert_uint_eq(nfreed, 0);
 }
-END_TEST
 
 /* Bytes at the least rate begin the time anew, slower ones do not, nor does a new request. */
-START_TEST(progress_counts)
+TEST(progress_counts)
 {
 	struct fake *f;
 
@@ -241,11 +237,10 @@ START_TEST(progress_counts)
 	after(100);
 	ck_assert_uint_eq(nfreed, 1);
 }
-END_TEST
 
 /* What the kernel has sent meanwhile counts when the time is over, though no event has told of it.
  */
-START_TEST(progress_without_events)
+TEST(progress_without_events)
 {
 	struct fake *f;
 
@@ -260,9 +255,8 @@ START_TEST(progress_without_events)
 	after(1000);
 	ck_assert_uint_eq(nfreed, 1);
 }
-END_TEST
 
-START_TEST(busy_has_no_timeout)
+TEST(busy_has_no_timeout)
 {
 	struct session_look look;
 	struct fake *f = speaks(0, PROTO_BUSY);
@@ -272,10 +266,9 @@ START_TEST(busy_has_no_timeout)
 	after(1000000);
 	ck_assert_uint_eq(nfreed, 0);
 }
-END_TEST
 
 /* The peer is told, and waited for as long as its protocol says; then it is told once more. */
-START_TEST(idle_drains)
+TEST(idle_drains)
 {
 	struct fake *f = speaks(0, PROTO_IDLE);
 
@@ -289,10 +282,9 @@ START_TEST(idle_drains)
 	after(1);
 	ck_assert_uint_eq(f->drained, 2);
 }
-END_TEST
 
 /* A worker that leaves is patient with who speaks, and waits for handshakes. */
-START_TEST(all_drain)
+TEST(all_drain)
 {
 	struct fake *young = make(0, false), *old = speaks(1, PROTO_BUSY);
 
@@ -304,9 +296,8 @@ START_TEST(all_drain)
 	ck_assert_int_eq(young->session.state, SESSION_DRAIN);
 	ck_assert_uint_eq(young->patient, 1);
 }
-END_TEST
 
-START_TEST(all_are_counted)
+TEST(all_are_counted)
 {
 	int64_t drained = counters->connections_drained, cut = counters->connections_cut;
 	struct fake *f = speaks(0, PROTO_BUSY);
@@ -327,9 +318,8 @@ START_TEST(all_are_counted)
 	ck_assert_int_eq(counters->connections_drained, drained + 1);
 	ck_assert_int_eq(counters->connections_cut, cut + 1);
 }
-END_TEST
 
-START_TEST(who_is_refused_ends)
+TEST(who_is_refused_ends)
 {
 	struct lender lender = { 0 };
 
@@ -341,9 +331,8 @@ START_TEST(who_is_refused_ends)
 	ck_assert_uint_eq(fakes[0].asked, 1);
 	ck_assert_uint_eq(fakes[1].asked, 1);
 }
-END_TEST
 
-START_TEST(ticks)
+TEST(ticks)
 {
 	struct fake *held = speaks(0, PROTO_BUSY), *young = make(1, false);
 
@@ -354,10 +343,9 @@ START_TEST(ticks)
 	ck_assert_uint_eq(nfreed, 1);
 	ck_assert_ptr_eq(held->session.http.error, ERR_TIMEOUT_SEND);
 }
-END_TEST
 
 /* Who is silent for a second leaves first, unless what it said was not read; no admin ever. */
-START_TEST(silent_leave_first)
+TEST(silent_leave_first)
 {
 	all.timeouts.handshake = 60000;
 	all.timeouts.keepalive = 60000;
@@ -376,10 +364,9 @@ START_TEST(silent_leave_first)
 	ck_assert_int_eq(fakes[2].session.state, SESSION_DEAD);
 	ck_assert(!sessions_may_evict(&all));
 }
-END_TEST
 
 /* Of those that were told to leave 64 are waited for, longer only those that are busy. */
-START_TEST(leaving_are_few)
+TEST(leaving_are_few)
 {
 	for (unsigned i = 0; i < MANY; i++)
 		speaks(i, PROTO_IDLE);
@@ -395,9 +382,8 @@ START_TEST(leaving_are_few)
 	fakes[64].need.wait = PROTO_BUSY;
 	ck_assert(!sessions_may_evict(&all));
 }
-END_TEST
 
-START_TEST(idle_makes_room)
+TEST(idle_makes_room)
 {
 	struct fake *f = speaks(0, PROTO_BUSY);
 
@@ -409,9 +395,8 @@ START_TEST(idle_makes_room)
 	session_timer_update(&f->session);
 	ck_assert(!sessions_may_evict(&all));
 }
-END_TEST
 
-START_TEST(looks)
+TEST(looks)
 {
 	struct session_look look;
 	struct fake *f = make(0, true);
@@ -433,30 +418,7 @@ START_TEST(looks)
 	ck_assert_uint_eq(look.requests, 1);
 	ck_assert_uint_eq(look.left_ms, 30);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("session");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, steps);
-	tcase_add_loop_test(c, timeouts, 0, 3);
-	tcase_add_test(c, handshake_times_out);
-	tcase_add_test(c, an_answer_ends_it_later);
-	tcase_add_test(c, progress_counts);
-	tcase_add_test(c, progress_without_events);
-	tcase_add_test(c, busy_has_no_timeout);
-	tcase_add_test(c, idle_drains);
-	tcase_add_test(c, all_drain);
-	tcase_add_test(c, all_are_counted);
-	tcase_add_test(c, who_is_refused_ends);
-	tcase_add_test(c, ticks);
-	tcase_add_test(c, silent_leave_first);
-	tcase_add_test(c, leaving_are_few);
-	tcase_add_test(c, idle_makes_room);
-	tcase_add_test(c, looks);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("session")

@@ -61,7 +61,7 @@ static struct slice behind(const char *text, char buf[96])
 	return slice_of(buf, n);
 }
 
-START_TEST(integer)
+TEST_ROWS(integer, integers)
 {
 	int64_t v = 0;
 	char buf[96];
@@ -71,7 +71,6 @@ START_TEST(integer)
 	if (is)
 		ck_assert_int_eq(v, integers[_i].value);
 }
-END_TEST
 
 static const struct {
 	const char *text;
@@ -94,7 +93,7 @@ static const struct {
 	{ "?1;", BAD },
 };
 
-START_TEST(boolean)
+TEST_ROWS(boolean, booleans)
 {
 	bool v = false;
 	char buf[96];
@@ -103,16 +102,6 @@ START_TEST(boolean)
 	ck_assert_msg(is == (booleans[_i].value != BAD), "%s", booleans[_i].text);
 	if (is)
 		ck_assert_int_eq(v, booleans[_i].value);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("sf");
-
-	tcase_add_loop_test(tc, integer, 0, sizeof(integers) / sizeof(integers[0]));
-	tcase_add_loop_test(tc, boolean, 0, sizeof(booleans) / sizeof(booleans[0]));
-	return tc;
 }
 
 UNIT_MAIN_PURE("sf")

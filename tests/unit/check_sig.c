@@ -37,7 +37,7 @@ static void teardown(void)
 	loop_fini(&loop);
 }
 
-START_TEST(delivers)
+TEST(delivers)
 {
 	raise(SIGUSR1);
 	raise(SIGHUP);
@@ -49,10 +49,9 @@ START_TEST(delivers)
 	ck_assert_int_eq(loop_turn(&loop, -1), 0);
 	ck_assert_int_eq(heard[SIGHUP], 2);
 }
-END_TEST
 
 /* SIGTERM (15) is read last, and ends it; what comes then stays pending. */
-START_TEST(fini_in_callback)
+TEST(fini_in_callback)
 {
 	raise(SIGTERM);
 	raise(SIGUSR1);
@@ -63,9 +62,8 @@ START_TEST(fini_in_callback)
 	ck_assert_int_eq(heard[SIGTERM], 1);
 	sig_fini(&sig, &loop);
 }
-END_TEST
 
-START_TEST(failure_undoes_the_mask)
+TEST(failure_undoes_the_mask)
 {
 	sigset_t before, after, set;
 	struct loop broken = { .epfd = -1 };
@@ -79,7 +77,6 @@ START_TEST(failure_undoes_the_mask)
 	ck_assert_int_eq(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
 	ck_assert_int_eq(other.watch.fd, -1);
 }
-END_TEST
 
 static void never(int n)
 {
@@ -87,7 +84,7 @@ static void never(int n)
 	_exit(9);
 }
 
-START_TEST(child_starts_clean)
+TEST(child_starts_clean)
 {
 	int status;
 	pid_t pid;
@@ -112,18 +109,7 @@ START_TEST(child_starts_clean)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2, "status %#x", status);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("sig");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, delivers);
-	tcase_add_test(tc, fini_in_callback);
-	tcase_add_test(tc, failure_undoes_the_mask);
-	tcase_add_test(tc, child_starts_clean);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("sig")

@@ -50,7 +50,7 @@ static const struct {
 	{ "example.com ", 0 },
 };
 
-START_TEST(a_site)
+TEST_ROWS(a_site, found)
 {
 	const struct site *s = sites_find(&sites, slice_str(found[_i].authority));
 
@@ -59,9 +59,8 @@ START_TEST(a_site)
 	ck_assert_ptr_eq(sites_named(&sites, slice_str(found[_i].authority)),
 		found[_i].site == 0 ? NULL : s);
 }
-END_TEST
 
-START_TEST(the_default_for_too_long_a_name)
+TEST(the_default_for_too_long_a_name)
 {
 	char name[600];
 
@@ -69,14 +68,12 @@ START_TEST(the_default_for_too_long_a_name)
 	memcpy(name + sizeof(name) - 12, ".example.com", 12);
 	ck_assert_ptr_eq(sites_find(&sites, slice_of(name, sizeof(name))), &v[0]);
 }
-END_TEST
 
-START_TEST(the_default_for_no_name)
+TEST(the_default_for_no_name)
 {
 	ck_assert_ptr_eq(sites_find(&sites, (struct slice){ 0 }), &v[0]);
 	ck_assert_ptr_null(sites_named(&sites, (struct slice){ 0 }));
 }
-END_TEST
 
 static const struct location locations[] = {
 	{ .prefix = SLICE_LIT("/assets/fonts") },
@@ -103,16 +100,15 @@ static const struct {
 	{ "/Files", -1 },
 };
 
-START_TEST(a_place)
+TEST_ROWS(a_place, placed)
 {
 	const struct location *want =
 		placed[_i].location < 0 ? &with_places.all : &locations[placed[_i].location];
 
 	ck_assert_ptr_eq(site_location(&with_places, slice_str(placed[_i].path)), want);
 }
-END_TEST
 
-START_TEST(where_spelling_matters)
+TEST(where_spelling_matters)
 {
 	static const struct location guarded[] = { { .prefix = SLICE_LIT("/a/b/c.html") },
 		{ .prefix = SLICE_LIT("/assets/") }, { .prefix = SLICE_LIT("/") } };
@@ -131,9 +127,8 @@ START_TEST(where_spelling_matters)
 	site.nlocations = 0;
 	ck_assert_uint_eq(site_spelling_matters(&site, SLICE("/a/b")), 0);
 }
-END_TEST
 
-START_TEST(sidecars)
+TEST(sidecars)
 {
 	static const struct {
 		const char *path;
@@ -161,7 +156,6 @@ START_TEST(sidecars)
 				      (cases[i].owner < 0 ? &site.all : &prefixes[cases[i].owner]),
 			"%s", cases[i].path);
 }
-END_TEST
 
 enum { TITLES = 80, PARTS = 5, ROUNDS = 300, PATHS = 30 };
 
@@ -202,7 +196,7 @@ static unsigned random_locations(struct location *l, char (*text)[32])
 	return n;
 }
 
-START_TEST(many_locations_as_one_by_one)
+TEST(many_locations_as_one_by_one)
 {
 	static struct location l[TITLES];
 	static char text[TITLES + 1][32];
@@ -228,9 +222,8 @@ START_TEST(many_locations_as_one_by_one)
 	}
 	ck_assert_uint_gt(searched, 0);
 }
-END_TEST
 
-START_TEST(rules_of_names)
+TEST(rules_of_names)
 {
 	static const struct {
 		const char *pattern, *path;
@@ -266,22 +259,7 @@ START_TEST(rules_of_names)
 			"%s %s", cases[i].pattern, cases[i].path);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("site");
-
-	qsort(names, sites.nnames, sizeof(names[0]), site_name_order);
-	tcase_add_test(c, rules_of_names);
-	tcase_add_test(c, sidecars);
-	tcase_add_test(c, many_locations_as_one_by_one);
-	tcase_add_loop_test(c, a_site, 0, sizeof(found) / sizeof(found[0]));
-	tcase_add_test(c, the_default_for_too_long_a_name);
-	tcase_add_test(c, the_default_for_no_name);
-	tcase_add_test(c, where_spelling_matters);
-	tcase_add_loop_test(c, a_place, 0, sizeof(placed) / sizeof(placed[0]));
-	return c;
-}
+UNIT_STATEMENT(begin, qsort(names, sites.nnames, sizeof(names[0]), site_name_order))
 
 UNIT_MAIN("site")

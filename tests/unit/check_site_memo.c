@@ -27,7 +27,7 @@ static void same(const char *text)
 			"\"%s\"", text);
 }
 
-START_TEST(authorities)
+TEST(authorities)
 {
 	static const char *const list[] = { "", "example.com", "example.com:8443", "EXAMPLE.com",
 		"www.example.com", "example.com:x", "[::1]", "[::1", "u@example.com", "exbmple.com",
@@ -41,10 +41,9 @@ START_TEST(authorities)
 			same(list[(i + 5) % n]);
 		}
 }
-END_TEST
 
 /* More than it has places for, those of all three sites on the same ones. */
-START_TEST(many)
+TEST(many)
 {
 	static const char *const before[] = { "", "example.com:", "" };
 	static const char *const behind[] = { ".example.com", "", ".org" };
@@ -55,16 +54,6 @@ START_TEST(many)
 			behind[i % 3]);
 		same(text);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("site_memo");
-
-	tcase_add_test(c, authorities);
-	tcase_add_test(c, many);
-	return c;
 }
 
 UNIT_MAIN("site_memo")

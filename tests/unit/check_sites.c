@@ -52,7 +52,7 @@ static const struct location *location(const struct site *s, const char *path)
 
 #define ROOT "root = \"@/www\"\n"
 
-START_TEST(names)
+TEST(names)
 {
 	const struct tls_cert a = { 0 }, b = a, c = a;
 	const struct tls_cert *certificates[] = { &a, &b, &c };
@@ -80,9 +80,8 @@ START_TEST(names)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_ptr_eq(s->v[i].certificate, certificates[i]);
 }
-END_TEST
 
-START_TEST(the_first_is_the_default)
+TEST(the_first_is_the_default)
 {
 	const struct sites *s = make("server \"a\" { " ROOT "}\nserver \"b\" { " ROOT "}\n", NULL);
 
@@ -91,9 +90,8 @@ START_TEST(the_first_is_the_default)
 	ck_assert(s->v[0].is_default && !s->v[1].is_default);
 	ck_assert_ptr_null(s->v[0].certificate);
 }
-END_TEST
 
-START_TEST(each_root_once)
+TEST(each_root_once)
 {
 	const struct sites *s =
 		make("server \"_\" { " ROOT "}\nserver \"a\" { root = \"@\" }\n"
@@ -112,10 +110,9 @@ START_TEST(each_root_once)
 	ck_assert_uint_ne(s->v[0].root, s->v[2].root);
 	ck_assert_uint_eq(trees.files.rescan_ms, 10000);
 }
-END_TEST
 
 /* Whose root it is does not matter: around the folder, beside it, or in it. */
-START_TEST(uploads_of_each_root)
+TEST(uploads_of_each_root)
 {
 	static const struct {
 		unsigned server;
@@ -153,7 +150,6 @@ START_TEST(uploads_of_each_root)
 	rmdir(in_folder("www/files"));
 	rmdir(in_folder("www/more"));
 }
-END_TEST
 
 static const char places_text[] =
 	"server \"_\" {\n" ROOT
@@ -167,7 +163,7 @@ static const char places_text[] =
 	"allow = {\"10.0.0.0/8\", \"unix\"} auth-basic-realm = \"all of it\" }\n"
 	"location \"/a/b/c\" { deny = {} auth-basic-file = \"\" }\n}\n";
 
-START_TEST(a_location_inherits)
+TEST(a_location_inherits)
 {
 	const struct sites *s;
 	const struct location *p;
@@ -185,7 +181,6 @@ START_TEST(a_location_inherits)
 	ck_assert(p->access == NULL && p->auth == NULL && p->nheaders == 0 && !p->autoindex);
 	ck_assert_uint_eq(p->nindex, 1);
 }
-END_TEST
 
 static const struct sites *make_places(void)
 {
@@ -198,7 +193,7 @@ static const struct sites *make_places(void)
 	return make(text, NULL);
 }
 
-START_TEST(what_a_location_inherits)
+TEST(what_a_location_inherits)
 {
 	const struct sites *s = make_places();
 	const struct location *all = &s->v[0].all, *p = location(&s->v[0], "/a");
@@ -222,7 +217,6 @@ START_TEST(what_a_location_inherits)
 	ck_assert_uint_eq(p->access->n, 1);
 	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
 }
-END_TEST
 
 static bool lets_in(const struct access *access, const char *text)
 {
@@ -232,7 +226,7 @@ static bool lets_in(const struct access *access, const char *text)
 	return access_allows(access, &peer);
 }
 
-START_TEST(what_a_location_sets)
+TEST(what_a_location_sets)
 {
 	const struct sites *s = make_places();
 	const struct location *p = location(&s->v[0], "/a/b/x");
@@ -259,10 +253,9 @@ START_TEST(what_a_location_sets)
 	ck_assert(p->access == NULL && p->auth == NULL);
 	ck_assert_uint_eq(p->nindex, 2);
 }
-END_TEST
 
 /* What the target of a server block takes the place of is the whole path, in its locations too. */
-START_TEST(whose_redirect_it_is)
+TEST(whose_redirect_it_is)
 {
 	const struct sites *s = make("server \"_\" {\n" ROOT "redirect = \"https://example.org/\"\n"
 				     "location \"/a/\" { cache-control = \"no-store\" }\n"
@@ -277,9 +270,8 @@ START_TEST(whose_redirect_it_is)
 	ck_assert(is(location(&s->v[0], "/b/x")->redirect.prefix, "/b/"));
 	ck_assert_uint_eq(location(&s->v[0], "/d/x")->redirect.to.n, 0);
 }
-END_TEST
 
-START_TEST(error_pages_and_uploads)
+TEST(error_pages_and_uploads)
 {
 	const struct sites *s = make("server \"_\" {\n" ROOT "upload-dir = \"up/\"\n"
 				     "error-page \"404\" { file = \"/e/404.html\" } error-page "
@@ -294,7 +286,6 @@ START_TEST(error_pages_and_uploads)
 	ck_assert(is(s->v[0].uploads, "/up"));
 	ck_assert_uint_eq(s->v[1].uploads.n, 0);
 }
-END_TEST
 
 /* Keys of a server, on line 3, and what is said of each. */
 static const struct {
@@ -312,7 +303,7 @@ static const struct {
 };
 
 /* In a server, where locations inherit it, and in a location: said once, where it stands. */
-START_TEST(a_tree_of_its_own)
+TEST(a_tree_of_its_own)
 {
 	const struct sites *s = make("server \"_\" { " ROOT "location \"/a\" { root = \"@\" }\n"
 				     "location \"/b\" { charset = \"latin1\" }\n"
@@ -332,9 +323,8 @@ START_TEST(a_tree_of_its_own)
 	ck_assert_uint_ne(location(all, "/c")->root, location(all, "/a")->root);
 	ck_assert_str_eq(trees.files.roots[location(all, "/c")->root].charset, "latin1");
 }
-END_TEST
 
-START_TEST(types_of_servers)
+TEST(types_of_servers)
 {
 	const struct sites *s = make("server \"_\" { " ROOT "types = {\"b: x/b\", \"a: x/a\"} }\n"
 				     "server \"same\" { " ROOT "types = {\"a: x/a\", \"b: x/b\"}\n"
@@ -354,9 +344,8 @@ START_TEST(types_of_servers)
 	ck_assert(slice_eq(mime_find(own, SLICE("/x.a"))->type, SLICE("x/a")));
 	ck_assert(slice_eq(mime_find(s->v[3].all.types, SLICE("/x"))->type, SLICE("text/x")));
 }
-END_TEST
 
-START_TEST(rules_of_files)
+TEST(rules_of_files)
 {
 	const struct sites *s =
 		make("server \"_\" {\n" ROOT "cache-control = \"all\" add-header = {\"a: 1\"}\n"
@@ -384,9 +373,8 @@ START_TEST(rules_of_files)
 	ck_assert(site_file_settings(p, SLICE("/l/a.css"))->cache_control.n == 0);
 	ck_assert_ptr_eq(site_file_settings(p, SLICE("/l/a.html")), p);
 }
-END_TEST
 
-START_TEST(faults_of_files)
+TEST(faults_of_files)
 {
 	ck_assert_ptr_null(make("server \"_\" { " ROOT "\nfiles \"*.a\" { add-header = {\"x\"} }\n"
 				"location \"/l\" {\nfiles \"*.b\" { add-header = {\"y\"}\n"
@@ -397,10 +385,9 @@ START_TEST(faults_of_files)
 	ck_assert_int_eq(strncmp(faults[1], "h2d.conf:6: cache-control \" z\"", 30), 0);
 	ck_assert_int_eq(strncmp(faults[2], "h2d.conf:5: add-header \"y\"", 26), 0);
 }
-END_TEST
 
 /* Only a location that may answer with a file of another one looks for that. */
-START_TEST(locations_of_files)
+TEST(locations_of_files)
 {
 	static const struct {
 		const char *path, *file, *prefix; /* of the location that decides */
@@ -433,9 +420,8 @@ START_TEST(locations_of_files)
 		ck_assert_msg(is(p->prefix, paths[i].prefix), "%s", paths[i].path);
 	}
 }
-END_TEST
 
-START_TEST(whether_the_path_is_kept)
+TEST(whether_the_path_is_kept)
 {
 	const struct sites *s =
 		make("server \"_\" { " ROOT "redirect = \"https://x/\"\n"
@@ -450,9 +436,8 @@ START_TEST(whether_the_path_is_kept)
 	ck_assert(location(&s->v[0], "/c")->redirect.keeps);
 	ck_assert(!location(&s->v[0], "/e")->redirect.keeps);
 }
-END_TEST
 
-START_TEST(each_fault)
+TEST_ROWS(each_fault, cases)
 {
 	for (unsigned form = 0; form < 2; form++) {
 		char text[512];
@@ -480,7 +465,6 @@ START_TEST(each_fault)
 	}
 	make("server \"_\" { " ROOT "}", NULL);
 }
-END_TEST
 
 static void headers(char *text, unsigned server, unsigned location)
 {
@@ -494,7 +478,7 @@ static void headers(char *text, unsigned server, unsigned location)
 	sprintf(p, "} } }");
 }
 
-START_TEST(too_many_headers)
+TEST(too_many_headers)
 {
 	char text[1024];
 
@@ -512,9 +496,8 @@ START_TEST(too_many_headers)
 	headers(text, 20, 4);
 	ck_assert_ptr_nonnull(make(text, NULL));
 }
-END_TEST
 
-START_TEST(trusted_proxies)
+TEST(trusted_proxies)
 {
 	const struct sites *s = make("trusted-proxies = {\"10.0.0.0/8\", \"unix\", \"::1\"}\n"
 				     "client-address = forwarded\nserver \"_\" { " ROOT "}\n",
@@ -533,10 +516,9 @@ START_TEST(trusted_proxies)
 	ck_assert_str_eq(faults[1], "h2d.conf:3: trusted-proxies \"all\": not an IPv4 or IPv6 "
 				    "address, nor \"unix\"");
 }
-END_TEST
 
 /* Every allocation fails once: one fault, no sites. */
-START_TEST(out_of_memory)
+TEST(out_of_memory)
 {
 	unsigned failed = 0;
 
@@ -551,34 +533,8 @@ START_TEST(out_of_memory)
 	}
 	ck_assert_uint_gt(failed, 50);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("sites");
-
-	tcase_add_checked_fixture(c, make_folder, remove_all);
-	tcase_set_timeout(c, 120);
-	tcase_add_test(c, a_tree_of_its_own);
-	tcase_add_test(c, rules_of_files);
-	tcase_add_test(c, types_of_servers);
-	tcase_add_test(c, faults_of_files);
-	tcase_add_test(c, trusted_proxies);
-	tcase_add_test(c, whether_the_path_is_kept);
-	tcase_add_test(c, locations_of_files);
-	tcase_add_test(c, names);
-	tcase_add_test(c, the_first_is_the_default);
-	tcase_add_test(c, each_root_once);
-	tcase_add_test(c, uploads_of_each_root);
-	tcase_add_test(c, a_location_inherits);
-	tcase_add_test(c, what_a_location_inherits);
-	tcase_add_test(c, what_a_location_sets);
-	tcase_add_test(c, whose_redirect_it_is);
-	tcase_add_test(c, error_pages_and_uploads);
-	tcase_add_loop_test(c, each_fault, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(c, too_many_headers);
-	tcase_add_test(c, out_of_memory);
-	return c;
-}
+UNIT_FIXTURE(make_folder, remove_all)
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN("sites")

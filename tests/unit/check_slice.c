@@ -22,7 +22,7 @@ static const struct {
 	{ "@", "`", false, false, false, false },
 };
 
-START_TEST(compare)
+TEST_ROWS(compare, cases)
 {
 	struct slice a = slice_str(cases[_i].a), b = slice_str(cases[_i].b);
 
@@ -31,9 +31,8 @@ START_TEST(compare)
 	ck_assert_int_eq(slice_starts(a, b), cases[_i].starts);
 	ck_assert_int_eq(slice_ends(a, b), cases[_i].ends);
 }
-END_TEST
 
-START_TEST(make)
+TEST(make)
 {
 	static const struct slice lit = SLICE_LIT("ab\0c");
 
@@ -41,16 +40,6 @@ START_TEST(make)
 	ck_assert(slice_eq(lit, slice_of("ab\0cd", 4)));
 	ck_assert(!slice_eq(lit, SLICE("ab\0d")));
 	ck_assert_uint_eq(slice_str(NULL).n, 0);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("slice");
-
-	tcase_add_loop_test(tc, compare, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, make);
-	return tc;
 }
 
 UNIT_MAIN_PURE("slice")

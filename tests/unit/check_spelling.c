@@ -85,7 +85,7 @@ static const struct {
  * Names that are there under another spelling this machine cannot be asked for; names that are not
  * there at all stand for them where directories are read, for what is read lacks both.
  */
-START_TEST(file_systems)
+TEST_ROWS(file_systems, systems)
 {
 	int other = systems[_i].reads ? -ENOENT : 0, cached;
 
@@ -106,10 +106,9 @@ START_TEST(file_systems)
 	ck_assert(cached == (systems[_i].reads ? -EAGAIN : 0) ||
 		  (cached == -EAGAIN && systems[_i].type == XFS_SUPER_MAGIC));
 }
-END_TEST
 
 /* A directory that may be entered and not read. */
-START_TEST(not_readable)
+TEST(not_readable)
 {
 	bool is_root = geteuid() == 0;
 	int rc[3];
@@ -131,10 +130,9 @@ START_TEST(not_readable)
 	ck_assert_int_eq(rc[1], 0);
 	ck_assert_int_eq(rc[2], -EACCES);
 }
-END_TEST
 
 /* … and one in which the other case is there: which of them it is cannot be told. */
-START_TEST(both_cases)
+TEST(both_cases)
 {
 	tree_text("d/Sub/FILE", "y");
 	type = XFS_SUPER_MAGIC;
@@ -142,17 +140,7 @@ START_TEST(both_cases)
 	ck_assert_int_eq(check("/d/Sub/FILE", UINT_MAX), 0);
 	ck_assert_int_eq(spelling_check(root, "/d/Sub/FILE", 3, BENEATH_CACHED), -EAGAIN);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("spelling");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, file_systems, 0, sizeof(systems) / sizeof(systems[0]));
-	tcase_add_test(tc, not_readable);
-	tcase_add_test(tc, both_cases);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("spelling")

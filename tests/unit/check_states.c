@@ -8,22 +8,20 @@
 static const struct states doors = { "door", 3,
 	{ { "OPEN", 1u << 1 }, { "SHUT", 1u << 0 | 1u << 2 }, { "GONE", 0 } } };
 
-START_TEST(names)
+TEST(names)
 {
 	ck_assert_str_eq(states_name(&doors, 0), "OPEN");
 	ck_assert_str_eq(states_name(&doors, 2), "GONE");
 	ck_assert_str_eq(states_name(&doors, 3), "unknown");
 	ck_assert_str_eq(states_name(&doors, UINT32_MAX), "unknown");
 }
-END_TEST
 
-START_TEST(steps)
+TEST(steps)
 {
 	ck_assert(states_may_go(&doors, 0, 1));
 	ck_assert(!states_may_go(&doors, 0, 0));
 	states_unit_walk(&doors, "OPEN>SHUT SHUT>OPEN SHUT>GONE", NULL);
 }
-END_TEST
 
 static unsigned lets_all_pass(unsigned from, unsigned to)
 {
@@ -38,7 +36,7 @@ static unsigned stays(unsigned from, unsigned to)
 }
 
 /* A writer that does not assert, one that does not assign, and a step too many or too few. */
-START_TEST(walk_finds)
+TEST_EACH(walk_finds, 5)
 {
 	static const struct {
 		const char *legal;
@@ -56,17 +54,6 @@ START_TEST(walk_finds)
 	};
 
 	ck_assert_str_eq(states_unit_fault(&doors, t[_i].legal, t[_i].go), t[_i].fault);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("states");
-
-	tcase_add_test(c, names);
-	tcase_add_test(c, steps);
-	tcase_add_loop_test(c, walk_finds, 0, 5);
-	return c;
 }
 
 UNIT_MAIN("states")

@@ -47,7 +47,7 @@ static void put(const char *path, const char *text)
 
 /* --- status ----------------------------------------------------------------------------------- */
 
-START_TEST(round_trip)
+TEST_EACH(round_trip, 2)
 {
 	struct status s = { .request = 7, .running = 8, .generation = 5, .ok = _i != 0 }, back;
 
@@ -66,10 +66,9 @@ START_TEST(round_trip)
 	status_remove(pid_file);
 	ck_assert_int_eq(status_read(&back, pid_file), -ENOENT);
 }
-END_TEST
 
 /* More generations that are gone than there is room for. */
-START_TEST(gone)
+TEST(gone)
 {
 	struct status s = { .request = 7, .replaced = 4 }, back;
 
@@ -82,10 +81,9 @@ START_TEST(gone)
 	put(status_file, "request 1\nwaiting 4\n"); /* as programs of before write it */
 	ck_assert_int_eq(status_read(&back, pid_file), 0);
 }
-END_TEST
 
 /* Programs of before know no such line: it is there only while it says something. */
-START_TEST(drained)
+TEST_EACH(drained, 2)
 {
 	struct status s = { .request = 7, .drained = _i != 0 }, back;
 	char text[1024] = "";
@@ -102,9 +100,8 @@ START_TEST(drained)
 	put(status_file, "request 1\ndrained 2\n");
 	ck_assert_int_eq(status_read(&back, pid_file), -EPROTO);
 }
-END_TEST
 
-START_TEST(long_text)
+TEST(long_text)
 {
 	struct status s = { 0 }, back;
 	char line[2000];
@@ -119,9 +116,8 @@ START_TEST(long_text)
 	ck_assert_int_eq(status_read(&back, pid_file), 0);
 	ck_assert_str_eq(back.text, s.text);
 }
-END_TEST
 
-START_TEST(links_are_not_followed)
+TEST(links_are_not_followed)
 {
 	struct status s = { 0 };
 	char precious[128], name[192], buf[16] = "";
@@ -141,7 +137,6 @@ START_TEST(links_are_not_followed)
 	fclose(f);
 	ck_assert_str_eq(buf, "gold");
 }
-END_TEST
 
 static const char *const strange[] = {
 	"",
@@ -157,14 +152,13 @@ static const char *const strange[] = {
 	"running 1 \n",
 };
 
-START_TEST(strange_files)
+TEST_ROWS(strange_files, strange)
 {
 	struct status s;
 
 	put(status_file, strange[_i]);
 	ck_assert_msg(status_read(&s, pid_file) == -EPROTO, "accepted: \"%s\"", strange[_i]);
 }
-END_TEST
 
 /* --- pid file --------------------------------------------------------------------------------- */
 
@@ -191,7 +185,7 @@ static pid_t holder(void)
 	return pid;
 }
 
-START_TEST(lock)
+TEST(lock)
 {
 	struct pidfile p;
 	char err[256];
@@ -215,9 +209,8 @@ START_TEST(lock)
 	ck_assert_int_eq(access(pid_file, F_OK), -1);
 	pidfile_close(&p);
 }
-END_TEST
 
-START_TEST(another_file_by_that_name_stays)
+TEST(another_file_by_that_name_stays)
 {
 	struct pidfile p;
 	char err[256];
@@ -228,9 +221,8 @@ START_TEST(another_file_by_that_name_stays)
 	pidfile_close(&p);
 	ck_assert_int_eq(access(pid_file, F_OK), 0);
 }
-END_TEST
 
-START_TEST(pid_file_is_no_link)
+TEST(pid_file_is_no_link)
 {
 	struct pidfile p;
 	char err[256];
@@ -240,23 +232,7 @@ START_TEST(pid_file_is_no_link)
 	ck_assert_int_eq(pidfile_open(&p, "/nonexistent/pid", err, sizeof(err)), -1);
 	ck_assert_ptr_nonnull(strstr(err, "No such file"));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("status");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, round_trip, 0, 2);
-	tcase_add_test(t, gone);
-	tcase_add_loop_test(t, drained, 0, 2);
-	tcase_add_test(t, long_text);
-	tcase_add_test(t, links_are_not_followed);
-	tcase_add_loop_test(t, strange_files, 0, sizeof(strange) / sizeof(strange[0]));
-	tcase_add_test(t, lock);
-	tcase_add_test(t, another_file_by_that_name_stays);
-	tcase_add_test(t, pid_file_is_no_link);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("status")

@@ -78,7 +78,7 @@ static const char *ask(void)
 
 #define EXPECT(t, part) ck_assert_msg(strstr(t, part) != NULL, "no %s in\n%s", part, t)
 
-START_TEST(json)
+TEST(json)
 {
 	const char *t = ask();
 
@@ -93,15 +93,7 @@ START_TEST(json)
 	ck_assert_ptr_null(strstr(t, "\"slot\":2"));
 	ck_assert_str_eq(t + strlen(t) - 5, "]}]}\n");
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("status_connections");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, json);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("status_connections")

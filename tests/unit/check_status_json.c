@@ -43,7 +43,7 @@ static void assert_has(const char *text, const char *part)
 	ck_assert_msg(strstr(text, part) != NULL, "no %s in %s", part, text);
 }
 
-START_TEST(sums)
+TEST(sums)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	char *text;
@@ -65,7 +65,6 @@ START_TEST(sums)
 	assert_has(strstr(text, "totals"), "\"bytes_out\":0,");
 	free(text);
 }
-END_TEST
 
 static struct board_slot *first, *second;
 
@@ -90,7 +89,7 @@ static void retire_in_between(void)
 	ck_assert_int_eq(mprotect(first, sizeof(*first), PROT_NONE), 0);
 }
 
-START_TEST(retired_meanwhile)
+TEST(retired_meanwhile)
 {
 	char *text;
 
@@ -100,9 +99,8 @@ START_TEST(retired_meanwhile)
 	free(text);
 	ck_assert_ptr_null(second);
 }
-END_TEST
 
-START_TEST(json_shape)
+TEST(json_shape)
 {
 	struct board_slot *a;
 	char *text;
@@ -154,10 +152,9 @@ START_TEST(json_shape)
 	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
 	free(text);
 }
-END_TEST
 
 /* Per worker and summed, with those of processes that are gone. */
-START_TEST(histogram)
+TEST(histogram)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	const struct histogram_info *h = &histogram_info[HISTOGRAM_handshake_us];
@@ -177,10 +174,9 @@ START_TEST(histogram)
 					   "\"buckets\":{\"500\":1,\"1000\":1,");
 	free(text);
 }
-END_TEST
 
 /* What workers did in the last second, and the seconds before, the oldest first. */
-START_TEST(rates)
+TEST(rates)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	char *text;
@@ -203,10 +199,9 @@ START_TEST(rates)
 	assert_has(text, "\"history\":[60,61],");
 	free(text);
 }
-END_TEST
 
 /* Of both workers together; the values lie evenly in their bucket. */
-START_TEST(quantiles)
+TEST(quantiles)
 {
 	struct board_slot *a = board_take(board, 0, 1), *b = board_take(board, 1, 1);
 	char *text;
@@ -220,10 +215,9 @@ START_TEST(quantiles)
 		strstr(text, "totals"), "\"first_byte_p50_us\":556,\"first_byte_p99_us\":4600}}");
 	free(text);
 }
-END_TEST
 
 /* Ten seconds are remembered, and no more. */
-START_TEST(recent)
+TEST(recent)
 {
 	struct board_slot *a = board_take(board, 0, 1);
 	struct recent r = { 0 };
@@ -236,10 +230,9 @@ START_TEST(recent)
 	}
 	ck_assert_uint_eq(a->recent.first_byte[0], 0);
 }
-END_TEST
 
 /* The last ones, the newest first; what peers had a say in is escaped. */
-START_TEST(lines)
+TEST(lines)
 {
 	struct board_line line = { .level = LEVEL_ERROR, .ms = 5, .pid = 3, .who = "worker 1" };
 	char *text;
@@ -259,9 +252,8 @@ START_TEST(lines)
 	ck_assert_ptr_null(strstr(text, "line 3\""));
 	free(text);
 }
-END_TEST
 
-START_TEST(json_of_a_mad_board)
+TEST(json_of_a_mad_board)
 {
 	char *text;
 
@@ -277,23 +269,7 @@ START_TEST(json_of_a_mad_board)
 	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
 	free(text);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("status_json");
-
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, sums);
-	tcase_add_test(t, retired_meanwhile);
-	tcase_add_test(t, json_shape);
-	tcase_add_test(t, histogram);
-	tcase_add_test(t, rates);
-	tcase_add_test(t, quantiles);
-	tcase_add_test(t, recent);
-	tcase_add_test(t, lines);
-	tcase_add_test(t, json_of_a_mad_board);
-	return t;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("status_json")

@@ -104,7 +104,7 @@ static bool holds(const char *name, const char *text)
 }
 
 /* Bytes that were lost on the way here, or are too many, are no file. _i: how the body is sent. */
-START_TEST(not_the_length_that_was_said)
+TEST_EACH(not_the_length_that_was_said, 3)
 {
 	static const char form[] =
 		"--b\r\ncontent-disposition: form-data; name=f; filename=a\r\n\r\n"
@@ -122,10 +122,9 @@ START_TEST(not_the_length_that_was_said)
 	end();
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
 /* _i: whether names are needed from the start. */
-START_TEST(new_and_replaced)
+TEST_EACH(new_and_replaced, 2)
 {
 	begin("a", _i);
 	ck_assert_int_eq(store("one"), 0);
@@ -144,10 +143,9 @@ START_TEST(new_and_replaced)
 	ck_assert(holds("a", "another"));
 	ck_assert_uint_eq(entries(), 1);
 }
-END_TEST
 
 /* To free a long file takes a while, which is not the client's: it goes with the second call. */
-START_TEST(replaced_and_long)
+TEST_EACH(replaced_and_long, 2)
 {
 	int fd;
 	struct stat st;
@@ -171,10 +169,9 @@ START_TEST(replaced_and_long)
 	end();
 	ck_assert(holds("a", "other"));
 }
-END_TEST
 
 /* Somebody who takes no lock made the name between the look and the link. */
-START_TEST(made_by_others)
+TEST_EACH(made_by_others, 2)
 {
 	begin("a", _i);
 	w.overwrite = false;
@@ -186,9 +183,8 @@ START_TEST(made_by_others)
 	ck_assert(holds("a", "theirs"));
 	ck_assert_uint_eq(entries(), 1);
 }
-END_TEST
 
-START_TEST(given_up)
+TEST_EACH(given_up, 2)
 {
 	begin("a", _i);
 	ck_assert_int_eq(step(STORE_BEGIN), 0);
@@ -197,10 +193,9 @@ START_TEST(given_up)
 	end();
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
 /* The names of an upload that lives stay, those of one that died go. */
-START_TEST(swept)
+TEST(swept)
 {
 	struct store_dir d = { .fd = -1, .lock = -1 };
 
@@ -219,7 +214,6 @@ START_TEST(swept)
 	store_dir_close(&d);
 	end();
 }
-END_TEST
 
 /* Another worker sweeps whenever a hidden name is to become a file's. */
 static bool sweeps;
@@ -239,7 +233,7 @@ int __wrap_renameat(int from, const char *old, int to, const char *name)
 
 /* The second file's hidden name is there when the first one's, which was locked, is not any more.
  */
-START_TEST(swept_while_it_is_placed)
+TEST(swept_while_it_is_placed)
 {
 	static const char part[] = "--b\r\ncontent-disposition: form-data; name=f; filename=%s\r\n"
 				   "\r\n%s\r\n%s";
@@ -260,7 +254,6 @@ START_TEST(swept_while_it_is_placed)
 	ck_assert(holds("b", "new b"));
 	ck_assert_uint_eq(entries(), 2);
 }
-END_TEST
 
 /* The name stands for the new bytes, and a power cut may undo that: nothing else is to be said. */
 static bool fsync_fails;
@@ -274,7 +267,7 @@ int __wrap_fsync(int fd)
 	return -1;
 }
 
-START_TEST(folder_is_not_synced)
+TEST_EACH(folder_is_not_synced, 2)
 {
 	fsync_fails = true;
 	begin("a", _i);
@@ -294,9 +287,8 @@ START_TEST(folder_is_not_synced)
 	end();
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
-START_TEST(locked)
+TEST(locked)
 {
 	struct store_dir d = { .fd = -1, .lock = -1 };
 	struct stat st;
@@ -318,7 +310,6 @@ START_TEST(locked)
 	store_dir_close(&d);
 	end();
 }
-END_TEST
 
 /* Whether the file system is one that other machines write to. */
 static bool is_shared;
@@ -335,7 +326,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 
 /* The lock is that of a file, and what is replaced is not open while it loses its name: a client of
  * NFS would rename it first. */
-START_TEST(shared)
+TEST_EACH(shared, 2)
 {
 	int fd;
 
@@ -357,10 +348,9 @@ START_TEST(shared)
 	close(fd);
 	is_shared = false;
 }
-END_TEST
 
 /* A file counts as one block at least, and what it replaces does not. */
-START_TEST(quota)
+TEST_EACH(quota, 2)
 {
 	begin("a", _i);
 	w.quota.max = 2 * STORE_DIR_FILE - 1;
@@ -377,7 +367,6 @@ START_TEST(quota)
 	ck_assert(holds("a", "54321"));
 	ck_assert_uint_eq(entries(), 2); /* the sum, too */
 }
-END_TEST
 
 /* What the disk was told to begin with. */
 static uint64_t sent_off;
@@ -392,7 +381,7 @@ int __wrap_sync_file_range(int fd, off_t at, off_t n, unsigned flags)
 }
 
 /* The disk is at work before the body has its end, and each byte is its own once. */
-START_TEST(sent_off_early)
+TEST(sent_off_early)
 {
 	static char text[(1 << 20) + 1];
 
@@ -407,7 +396,6 @@ START_TEST(sent_off_early)
 	ck_assert_uint_eq(sent_off, 24 << 20);
 	end();
 }
-END_TEST
 
 static void begin_part(const struct job *job)
 {
@@ -425,7 +413,7 @@ static void begin_part(const struct job *job)
 }
 
 /* A part of which bytes were lost is not appended. */
-START_TEST(part_of_another_length)
+TEST(part_of_another_length)
 {
 	begin_part(NULL);
 	w.length = 4;
@@ -433,10 +421,9 @@ START_TEST(part_of_another_length)
 	end();
 	ck_assert_uint_eq(entries(), 0);
 }
-END_TEST
 
 /* A client's end finds a job that has not got the lock yet: what the client sent stays. */
-START_TEST(kept_for_who_has_gone)
+TEST(kept_for_who_has_gone)
 {
 	struct job job = { .cancelled = false };
 	char part[STORE_HIDDEN_NAME], path[STORE_HIDDEN_NAME + 8];
@@ -452,7 +439,6 @@ START_TEST(kept_for_who_has_gone)
 	ck_assert_int_eq(stat(tree_path(path), &st), 0);
 	ck_assert_int_eq(st.st_size, 7);
 }
-END_TEST
 
 static unsigned go(unsigned from, unsigned to)
 {
@@ -462,7 +448,7 @@ static unsigned go(unsigned from, unsigned to)
 	return s.state;
 }
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&store_states,
 		"GATE>LINE GATE>ANSWER GATE>OVER LINE>BEGIN LINE>ANSWER LINE>OVER "
@@ -477,10 +463,9 @@ START_TEST(states)
 		"KEEP>OVER DROP>OVER",
 		go);
 }
-END_TEST
 
 /* A state in which a thread has the upload is one with a step; each but the last has a sequel. */
-START_TEST(plans)
+TEST_EACH(plans, 6)
 {
 	static const struct store_plan *const all[] = { &store_whole, &store_form, &store_resumable,
 		&store_look, &store_cancel, &store_remove };
@@ -496,7 +481,6 @@ START_TEST(plans)
 		ck_assert((all[_i]->steps[state].then != NULL) == (step && state != STORE_KEEP));
 	}
 }
-END_TEST
 
 static void setup(void)
 {
@@ -512,29 +496,7 @@ static void teardown(void)
 	tree_fini();
 }
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("store");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 60); /* a sweep waits three seconds for a lock */
-	tcase_add_loop_test(c, not_the_length_that_was_said, 0, 3);
-	tcase_add_loop_test(c, new_and_replaced, 0, 2);
-	tcase_add_loop_test(c, replaced_and_long, 0, 2);
-	tcase_add_loop_test(c, made_by_others, 0, 2);
-	tcase_add_loop_test(c, given_up, 0, 2);
-	tcase_add_test(c, swept);
-	tcase_add_test(c, swept_while_it_is_placed);
-	tcase_add_loop_test(c, folder_is_not_synced, 0, 2);
-	tcase_add_test(c, locked);
-	tcase_add_loop_test(c, shared, 0, 2);
-	tcase_add_loop_test(c, quota, 0, 2);
-	tcase_add_test(c, sent_off_early);
-	tcase_add_test(c, part_of_another_length);
-	tcase_add_test(c, kept_for_who_has_gone);
-	tcase_add_test(c, states);
-	tcase_add_loop_test(c, plans, 0, 6);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("store")

@@ -5,7 +5,7 @@
 #include "files_unit.h"
 #include "unit.h"
 
-START_TEST(length_that_wrapped)
+TEST_SIGNAL(length_that_wrapped, 5, SIGABRT)
 {
 	struct h2d_req *req = malloc(sizeof(*req));
 	size_t n = 0;
@@ -30,15 +30,7 @@ START_TEST(length_that_wrapped)
 		break;
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("lengths");
-
-	tcase_add_checked_fixture(tc, unit_start, unit_stop);
-	tcase_add_loop_test_raise_signal(tc, length_that_wrapped, SIGABRT, 0, 5);
-	return tc;
-}
+UNIT_FIXTURE(unit_start, unit_stop)
 
 UNIT_MAIN("store_length")

@@ -57,7 +57,7 @@ static void age(enum store_dir_kind kind, time_t seconds)
 	ck_assert_int_eq(utimensat(AT_FDCWD, path_of(first.token, kind), then, 0), 0);
 }
 
-START_TEST(kept)
+TEST(kept)
 {
 	ck_assert_int_eq(open_second(), 0);
 	ck_assert_str_eq(second.name, "name");
@@ -70,10 +70,9 @@ START_TEST(kept)
 	ck_assert_uint_eq(second.head.length, 77);
 	ck_assert_uint_eq(second.head.stage, STORE_TICKET_OPEN);
 }
-END_TEST
 
 /* Who claims it has it, and who had it has not. */
-START_TEST(claimed)
+TEST(claimed)
 {
 	ck_assert_int_eq(code(store_ticket_enter(&first)), 0);
 	store_ticket_leave(&first);
@@ -87,9 +86,8 @@ START_TEST(claimed)
 	store_ticket_leave(&first);
 	ck_assert_int_eq(code(store_ticket_enter(&second)), 409);
 }
-END_TEST
 
-START_TEST(removed)
+TEST(removed)
 {
 	ck_assert_int_eq(open_second(), 0);
 	ck_assert_int_eq(code(store_ticket_enter(&first)), 0);
@@ -100,7 +98,6 @@ START_TEST(removed)
 	ck_assert_int_eq(store_ticket_part(&second, &dir, &size), -ENOENT);
 	ck_assert_int_eq(open_second(), 404);
 }
-END_TEST
 
 static unsigned entries(void)
 {
@@ -115,7 +112,7 @@ static unsigned entries(void)
 }
 
 /* A disk that is full leaves no ticket behind, and nothing open. */
-START_TEST(not_created)
+TEST(not_created)
 {
 	unsigned before = entries();
 	struct rlimit full;
@@ -131,19 +128,17 @@ START_TEST(not_created)
 	ck_assert_int_lt(second.fd, 0);
 	ck_assert_uint_eq(entries(), before);
 }
-END_TEST
 
 /* What a worker leaves that dies between a link and the end of the hidden name. */
-START_TEST(placed_twice)
+TEST(placed_twice)
 {
 	ck_assert_int_eq(link(path_of(first.token, STORE_DIR_PART), tree_path("up/name")), 0);
 	ck_assert_int_eq(store_ticket_part(&first, &dir, &size), -ENOENT);
 	ck_assert_int_eq(access(tree_path("up/name"), F_OK), 0);
 	ck_assert_int_eq(access(path_of(first.token, STORE_DIR_PART), F_OK), -1);
 }
-END_TEST
 
-START_TEST(tokens)
+TEST(tokens)
 {
 	static const char *const bad[] = { "", "..", "0123456789abcdef0123456789abcde",
 		"0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcde/" };
@@ -155,10 +150,9 @@ START_TEST(tokens)
 		ck_assert_int_eq(code(store_ticket_open(&t, &dir)), 404);
 	}
 }
-END_TEST
 
 /* Cut anywhere, and with any byte changed, it is read as what it is, or not at all. */
-START_TEST(damaged)
+TEST(damaged)
 {
 	char bytes[256], path[256];
 	struct stat st;
@@ -182,9 +176,8 @@ START_TEST(damaged)
 	}
 	close(fd);
 }
-END_TEST
 
-START_TEST(swept)
+TEST(swept)
 {
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
 	age(STORE_DIR_TICKET, 200);
@@ -200,19 +193,17 @@ START_TEST(swept)
 	ck_assert_int_eq(code(store_ticket_enter(&second)), 409);
 	ck_assert_int_eq(open_second(), 404);
 }
-END_TEST
 
 /* A part without a ticket is nobody's. */
-START_TEST(orphan)
+TEST(orphan)
 {
 	ck_assert_int_eq(unlink(path_of(first.token, STORE_DIR_TICKET)), 0);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 0);
 	age(STORE_DIR_PART, 200);
 	ck_assert_int_eq(store_ticket_sweep(&dir, 100), 1);
 }
-END_TEST
 
-START_TEST(counted)
+TEST(counted)
 {
 	uint64_t used;
 
@@ -222,10 +213,9 @@ START_TEST(counted)
 	ck_assert_int_eq(store_dir_used(&dir, &used), 0);
 	ck_assert_uint_eq(used, 3 * STORE_DIR_FILE);
 }
-END_TEST
 
 /* A client has a say in how much is kept of its request. */
-START_TEST(a_large_ticket_is_counted)
+TEST(a_large_ticket_is_counted)
 {
 	char value[20000];
 	const struct field large = { SLICE("if-match"), slice_of(value, sizeof(value)) };
@@ -242,7 +232,6 @@ START_TEST(a_large_ticket_is_counted)
 	ck_assert_uint_eq(
 		used - before, store_ticket_cost("name", "user", &large, 1) + STORE_DIR_FILE);
 }
-END_TEST
 
 static void setup(void)
 {
@@ -265,23 +254,6 @@ static void teardown(void)
 	tree_fini();
 }
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("store_ticket");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, kept);
-	tcase_add_test(c, claimed);
-	tcase_add_test(c, removed);
-	tcase_add_test(c, not_created);
-	tcase_add_test(c, placed_twice);
-	tcase_add_test(c, tokens);
-	tcase_add_test(c, damaged);
-	tcase_add_test(c, swept);
-	tcase_add_test(c, orphan);
-	tcase_add_test(c, counted);
-	tcase_add_test(c, a_large_ticket_is_counted);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("store_ticket")

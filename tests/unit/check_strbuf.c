@@ -22,7 +22,7 @@ static void is(struct strbuf *t, const char *want)
 	strbuf_fini(t);
 }
 
-START_TEST(test_grow)
+TEST(test_grow)
 {
 	struct strbuf t = { 0 };
 
@@ -40,9 +40,8 @@ START_TEST(test_grow)
 	strbuf_fini(&t);
 	ck_assert_ptr_null(t.p);
 }
-END_TEST
 
-START_TEST(test_no_memory)
+TEST(test_no_memory)
 {
 	struct strbuf t = { 0 };
 
@@ -59,9 +58,8 @@ START_TEST(test_no_memory)
 	strbuf_fini(&t);
 	ck_assert(!t.failed);
 }
-END_TEST
 
-START_TEST(test_lengths_that_wrap)
+TEST_EACH(test_lengths_that_wrap, 3)
 {
 	/* With 4 bytes fewer the allocator is asked, and a sanitizer's ends the process for it. */
 	for (size_t less = 0; less < 4; less++) {
@@ -79,9 +77,8 @@ START_TEST(test_lengths_that_wrap)
 		strbuf_fini(&t);
 	}
 }
-END_TEST
 
-START_TEST(test_html)
+TEST(test_html)
 {
 	struct strbuf t = { 0 };
 
@@ -97,9 +94,8 @@ START_TEST(test_html)
 	strbuf_html(&t, SLICE("\u200e\u200f\u200d\u202f\u2065\u206a\u00a0"));
 	is(&t, "\u200e\u200f\u200d\u202f\u2065\u206a\u00a0");
 }
-END_TEST
 
-START_TEST(test_json)
+TEST(test_json)
 {
 	struct strbuf t = { 0 };
 
@@ -108,7 +104,6 @@ START_TEST(test_json)
 	strbuf_json(&t, SLICE("\xff\""));
 	is(&t, "\ufffd\\\"");
 }
-END_TEST
 
 #define BAD "\ufffd"
 
@@ -138,7 +133,7 @@ static const struct {
 };
 
 /* In memory of just the size, for the sanitizer. */
-START_TEST(test_broken)
+TEST_ROWS(test_broken, broken)
 {
 	struct strbuf t = { 0 };
 	size_t n = strlen(broken[_i].in);
@@ -150,9 +145,8 @@ START_TEST(test_broken)
 	is(&t, broken[_i].out);
 	free(in);
 }
-END_TEST
 
-START_TEST(test_url)
+TEST(test_url)
 {
 	struct strbuf t = { 0 };
 
@@ -168,21 +162,6 @@ START_TEST(test_url)
 			snprintf(want, sizeof(want), "%%%02X", c);
 		is(&t, want);
 	}
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("text");
-
-	tcase_add_test(tc, test_grow);
-	tcase_add_test(tc, test_no_memory);
-	tcase_add_loop_test(tc, test_lengths_that_wrap, 0, 3);
-	tcase_add_test(tc, test_html);
-	tcase_add_test(tc, test_json);
-	tcase_add_loop_test(tc, test_broken, 0, sizeof(broken) / sizeof(broken[0]));
-	tcase_add_test(tc, test_url);
-	return tc;
 }
 
 UNIT_MAIN_PURE("text")

@@ -302,7 +302,7 @@ static struct stream_conn *only_conn(void)
 
 /* --- cases ------------------------------------------------------------------------------------ */
 
-START_TEST(answers)
+TEST_EACH(answers, 2)
 {
 	ask("/");
 	if (_i == 1)
@@ -311,10 +311,9 @@ START_TEST(answers)
 	ck_assert_int_eq(status, 200);
 	ck_assert_uint_eq(body_bytes, 5);
 }
-END_TEST
 
 /* An ancestor's mistake: half-close lost the response. */
-START_TEST(half_closed_peer)
+TEST(half_closed_peer)
 {
 	ask("/big");
 	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
@@ -329,9 +328,8 @@ START_TEST(half_closed_peer)
 	ck_assert_uint_eq(body_bytes, BIG);
 	ck_assert_int_eq(ended, 1);
 }
-END_TEST
 
-START_TEST(peer_that_does_not_read)
+TEST(peer_that_does_not_read)
 {
 	hold_reading = true;
 	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
@@ -344,7 +342,6 @@ START_TEST(peer_that_does_not_read)
 	TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(body_bytes, BIG);
 }
-END_TEST
 
 /* --- files, over HTTP/1 ----------------------------------------------------------------------- */
 
@@ -382,7 +379,7 @@ static size_t read_all(void)
 }
 
 /* 0: it is asked for; 1: by a peer that says no more; 2: and so is another one behind it. */
-START_TEST(file_to_the_end)
+TEST_EACH(file_to_the_end, 3)
 {
 	static const char *const asks[] = {
 		"GET /file HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
@@ -401,11 +398,10 @@ START_TEST(file_to_the_end)
 	ck_assert_uint_gt(file_back, 0);
 	close(file.fd);
 }
-END_TEST
 
 /* A peer that takes nothing holds nothing of it, and is not waited for for ever; one that goes on
  * gets the rest. */
-START_TEST(file_for_one_that_does_not_read)
+TEST_EACH(file_for_one_that_does_not_read, 2)
 {
 	struct session_look look;
 
@@ -427,10 +423,9 @@ START_TEST(file_for_one_that_does_not_read)
 	}
 	close(file.fd);
 }
-END_TEST
 
 /* It becomes shorter than was announced: what is missing shows, and nobody waits. */
-START_TEST(file_that_shrinks)
+TEST_EACH(file_that_shrinks, 2)
 {
 	begin_file("GET /file HTTP/1.1\r\nhost: a\r\n\r\n");
 	for (int i = 0; i < 50; i++)
@@ -440,10 +435,9 @@ START_TEST(file_that_shrinks)
 	ck_assert(file_failed);
 	close(file.fd);
 }
-END_TEST
 
 /* Why a connection waits, as an operator sees it: for a request, and for its peer to read. */
-START_TEST(tells_why)
+TEST(tells_why)
 {
 	struct session_look look;
 
@@ -475,7 +469,6 @@ START_TEST(tells_why)
 	session_look(&only_conn()->session, &look);
 	ck_assert_uint_eq(look.unread, 1);
 }
-END_TEST
 
 /* A socket that takes whatever one send() may offer, like one with a large buffer. */
 static const struct transport_ops *tcp_ops;
@@ -499,7 +492,7 @@ static ssize_t greedy_send(struct transport *t, struct outq *q, size_t limit)
 }
 
 /* A write that was cut by its own limit is not a full socket: nothing would ever wake it again. */
-START_TEST(socket_that_takes_all)
+TEST(socket_that_takes_all)
 {
 	struct transport_ops greedy = *only_conn()->transport->ops;
 
@@ -514,7 +507,6 @@ START_TEST(socket_that_takes_all)
 	ck_assert_uint_eq(body_bytes, BIG);
 	only_conn()->transport->ops = tcp_ops;
 }
-END_TEST
 
 static size_t most_written, writes;
 
@@ -532,7 +524,7 @@ static ssize_t crowded_send(struct transport *t, struct outq *q, size_t limit)
 }
 
 /* Beside short answers long output goes out in smaller pieces; its own end is no short answer. */
-START_TEST(shares_turns)
+TEST_EACH(shares_turns, 2)
 {
 	struct transport_ops crowded = *only_conn()->transport->ops;
 
@@ -558,7 +550,6 @@ START_TEST(shares_turns)
 	}
 	only_conn()->transport->ops = tcp_ops;
 }
-END_TEST
 
 static ssize_t broken_recv(struct transport *t, void *buf, size_t cap)
 {
@@ -575,7 +566,7 @@ static int broken_handshake(struct transport *t)
 
 /* What a peer did wrong is logged with the address that the connection has for it, a proxy's or
  * not. */
-START_TEST(names_the_peer)
+TEST_EACH(names_the_peer, 2)
 {
 	struct transport_ops broken = *only_conn()->transport->ops;
 	char text[1024] = "";
@@ -598,10 +589,9 @@ START_TEST(names_the_peer)
 		"%s", text);
 	close(fd);
 }
-END_TEST
 
 /* More requests in one read than are answered at a time, while nothing can be written. */
-START_TEST(requests_behind_a_full_queue)
+TEST(requests_behind_a_full_queue)
 {
 	hold_reading = true;
 	nghttp2_session_set_local_window_size(client, 0, 0, 2 * BIG);
@@ -620,7 +610,6 @@ START_TEST(requests_behind_a_full_queue)
 	TURN_UNTIL(ended == 41);
 	ck_assert_uint_eq(body_bytes, BIG + 40 * 5);
 }
-END_TEST
 
 /* Turns, and reads what comes as text, until it ends with end ("" for the end of the connection).
  */
@@ -708,7 +697,7 @@ static void make_room(uint64_t after_ms)
 
 /* Of a long response over HTTP/1 more may wait in the kernel once the peer has made room at once;
  * not for one that takes its time, or begins to, nor over HTTP/2, where an urgent one may come. */
-START_TEST(more_waits_for_a_fast_peer)
+TEST_EACH(more_waits_for_a_fast_peer, 2)
 {
 	struct session_need need;
 
@@ -742,9 +731,8 @@ START_TEST(more_waits_for_a_fast_peer)
 	make_room(1000);
 	ck_assert_int_eq(unsent_max(), TCP_UNSENT_LEAST);
 }
-END_TEST
 
-START_TEST(speaks_http1)
+TEST(speaks_http1)
 {
 	send_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
 	read_text("hello");
@@ -758,11 +746,10 @@ START_TEST(speaks_http1)
 	ck_assert_uint_eq(strlen(strstr(text, "\r\n\r\n") + 4),
 		strtoul(strstr(text, "content-length: ") + 16, NULL, 10));
 }
-END_TEST
 
 /* A request that came behind the loop's last look, when the time for it is over: of a worker that
  * leaves, or of an idle connection of one that stays. */
-START_TEST(hears_http1_before_it_ends)
+TEST_EACH(hears_http1_before_it_ends, 2)
 {
 	static const char get[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -778,10 +765,9 @@ START_TEST(hears_http1_before_it_ends)
 	read_text("");
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
 /* Nothing came: it ends. */
-START_TEST(ends_http1_that_says_nothing)
+TEST(ends_http1_that_says_nothing)
 {
 	send_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
 	read_text("hello");
@@ -789,11 +775,10 @@ START_TEST(ends_http1_that_says_nothing)
 	read_text("");
 	ck_assert_str_eq(text, "");
 }
-END_TEST
 
 /* Pipelined requests wait in the connection while one is answered, and nothing is read meanwhile.
  */
-START_TEST(holds_input)
+TEST(holds_input)
 {
 	static const char ask_big[] = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
 	static const char ask_small[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -823,9 +808,8 @@ START_TEST(holds_input)
 	ck_assert_uint_eq(only_conn()->held.bytes.n, 0);
 	ck_assert_ptr_null(only_conn()->held.memory);
 }
-END_TEST
 
-START_TEST(drains_idle)
+TEST(drains_idle)
 {
 	ask("/");
 	TURN_UNTIL(ended == 1);
@@ -833,10 +817,9 @@ START_TEST(drains_idle)
 	TURN_UNTIL(peer_eof);
 	ck_assert_int_ge(goaways, 1); /* an idle nghttp2 client reads no further than the first */
 }
-END_TEST
 
 /* More leave than are waited for: one with a request under way is not who ends. */
-START_TEST(makes_room)
+TEST(makes_room)
 {
 	enum { MORE = 80 };
 	static const char get[] = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -866,9 +849,8 @@ START_TEST(makes_room)
 	while (idle > 0)
 		close(others[--idle]);
 }
-END_TEST
 
-START_TEST(drains_while_young)
+TEST(drains_while_young)
 {
 	/* Accepted, nothing said yet: the first request is answered all the same. */
 	sessions_drain(&all);
@@ -877,9 +859,8 @@ START_TEST(drains_while_young)
 	ck_assert_int_eq(ended, 1);
 	ck_assert_int_eq(status, 200);
 }
-END_TEST
 
-START_TEST(timeouts)
+TEST_EACH(timeouts, 4)
 {
 	int64_t before = counters->timeouts;
 
@@ -915,7 +896,6 @@ START_TEST(timeouts)
 	ck_assert_int_eq(counters->timeouts - before, _i == 2 ? 0 : 1);
 	ck_assert_int_eq(goaways > 0, _i == 2);
 }
-END_TEST
 
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
@@ -927,7 +907,7 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 }
 
 /* A response whose memory is wanted back: in the queue, or not made yet. */
-START_TEST(lender_is_answered)
+TEST_EACH(lender_is_answered, 4)
 {
 	struct lender lender = { .needs = needs };
 
@@ -965,36 +945,8 @@ START_TEST(lender_is_answered)
 	ck_assert_uint_eq(lent_ref.count, 1);
 	ck_assert((body_bytes == BIG) == !(_i & 1));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("stream_conn");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 120);
-	tcase_add_loop_test(c, answers, 0, 2);
-	tcase_add_test(c, half_closed_peer);
-	tcase_add_test(c, peer_that_does_not_read);
-	tcase_add_loop_test(c, file_to_the_end, 0, 3);
-	tcase_add_loop_test(c, file_for_one_that_does_not_read, 0, 2);
-	tcase_add_loop_test(c, file_that_shrinks, 0, 2);
-	tcase_add_test(c, tells_why);
-	tcase_add_test(c, socket_that_takes_all);
-	tcase_add_loop_test(c, shares_turns, 0, 2);
-	tcase_add_loop_test(c, names_the_peer, 0, 2);
-	tcase_add_test(c, requests_behind_a_full_queue);
-	tcase_add_loop_test(c, more_waits_for_a_fast_peer, 0, 2);
-	tcase_add_test(c, speaks_http1);
-	tcase_add_loop_test(c, hears_http1_before_it_ends, 0, 2);
-	tcase_add_test(c, ends_http1_that_says_nothing);
-	tcase_add_test(c, holds_input);
-	tcase_add_test(c, drains_idle);
-	tcase_add_test(c, makes_room);
-	tcase_add_test(c, drains_while_young);
-	tcase_add_loop_test(c, timeouts, 0, 4);
-	tcase_add_loop_test(c, lender_is_answered, 0, 4);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(120)
 
 UNIT_MAIN("stream_conn")

@@ -37,7 +37,7 @@ static const struct {
 	{ "2.5.4.5=#1303313233", "2.5.4.5=#1303313233,CN=x", true },
 };
 
-START_TEST(allowed)
+TEST_ROWS(allowed, cases)
 {
 	struct arena a;
 	struct slice rule;
@@ -49,13 +49,12 @@ START_TEST(allowed)
 	ck_assert(!subjects_allow(&(struct subjects){ &rule, 0 }, cases[_i].subject));
 	arena_reset(&a);
 }
-END_TEST
 
 static const char *const wrong[] = { "", "alice", "=alice", "CN=", "CN = alice", "CN= alice",
 	"CN=alice ", "CN=alice, O=Example", "CN=alice,", ",CN=alice", "CN=alice,,O=x",
 	"/CN=alice/O=Example", "*", "Any", "any,CN=alice" };
 
-START_TEST(refused)
+TEST_ROWS(refused, wrong)
 {
 	struct arena a;
 	struct slice rule;
@@ -64,9 +63,8 @@ START_TEST(refused)
 	ck_assert_ptr_nonnull(subject_parse(wrong[_i], &a, &rule));
 	arena_reset(&a);
 }
-END_TEST
 
-START_TEST(no_memory)
+TEST(no_memory)
 {
 	struct arena a;
 	struct slice rule;
@@ -75,17 +73,6 @@ START_TEST(no_memory)
 	ck_assert_ptr_null(subject_parse("CN=alice", &a, &rule));
 	ck_assert_ptr_null(rule.p);
 	arena_reset(&a);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("subject");
-
-	tcase_add_loop_test(c, allowed, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_loop_test(c, refused, 0, sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(c, no_memory);
-	return c;
 }
 
 UNIT_MAIN("subject")

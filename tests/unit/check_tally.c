@@ -49,7 +49,7 @@ static unsigned take_all(uint64_t mark, uint64_t now_us)
 static const uint64_t clocks_us[] = { 0, 1, 3000000, UINT64_C(2151360000000) /* 24.9 days */,
 	UINT64_C(4294967296000) /* 2^32 ms */, UINT64_C(1) << 48, UINT64_C(1) << 53 };
 
-START_TEST(burst_and_rate)
+TEST_ROWS(burst_and_rate, clocks_us)
 {
 	uint64_t now = clocks_us[_i], wait;
 
@@ -65,9 +65,8 @@ START_TEST(burst_and_rate)
 	if (now > 2000)
 		ck_assert_uint_gt(take(7, now - 2000), 0);
 }
-END_TEST
 
-START_TEST(clients_and_rules_apart)
+TEST(clients_and_rules_apart)
 {
 	struct rate of_login = rate_of(100, 5, "_ /login", "requests");
 	struct rate of_bytes = rate_of(100, 5, "", "bytes");
@@ -82,10 +81,9 @@ START_TEST(clients_and_rules_apart)
 	ck_assert_uint_gt(tally_take(t, 1, &of_bytes, of_bytes.cost_ns, 0), 0);
 	ck_assert_uint_gt(take(1, 0), 0);
 }
-END_TEST
 
 /* A reload makes 1 a second of it, and then 1000. */
-START_TEST(another_rate_of_the_rule)
+TEST(another_rate_of_the_rule)
 {
 	struct rate slow = rate_of(1, 60, "", "requests");
 	struct rate fast = rate_of(1000, 10, "", "requests");
@@ -98,9 +96,8 @@ START_TEST(another_rate_of_the_rule)
 	ck_assert_uint_le(tally_take(t, 7, &fast, fast.cost_ns, 0), 10 * fast.cost_ns);
 	ck_assert_uint_eq(tally_take(t, 7, &fast, fast.cost_ns, 100), fast.cost_ns - 100000);
 }
-END_TEST
 
-START_TEST(extremes)
+TEST_ROWS(extremes, clocks_us)
 {
 	struct rate most = rate_of(1000000000, UINT64_MAX, "", "a");
 	struct rate least = rate_of(1, 1, "", "b");
@@ -114,7 +111,6 @@ START_TEST(extremes)
 	ck_assert_uint_eq(tally_take(t, 1, &least, least.cost_ns, clocks_us[_i]), 0);
 	ck_assert_uint_eq(tally_take(t, 1, &least, least.cost_ns, clocks_us[_i]), NS_PER_S);
 }
-END_TEST
 
 /* --- several processes ------------------------------------------------------------------------ */
 
@@ -132,7 +128,7 @@ static void take_everything(unsigned process)
 }
 
 /* Each client has its burst, whoever of them asks. */
-START_TEST(processes_count_together)
+TEST(processes_count_together)
 {
 	got = mmap(NULL, PROCESSES * sizeof(*got), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -162,7 +158,6 @@ START_TEST(processes_count_together)
 	}
 	munmap(got, PROCESSES * sizeof(*got));
 }
-END_TEST
 
 /* --- room ------------------------------------------------------------------------------------- */
 
@@ -173,7 +168,7 @@ static uint64_t spread(uint64_t n)
 }
 
 /* Addresses are cheap: a million that ask once, in a second, push nobody out who has asked more. */
-START_TEST(a_million_clients)
+TEST(a_million_clients)
 {
 	enum { MANY = 1000000 };
 	ck_assert_uint_le(sizeof(*t->table), (4 << 20) + 32768);
@@ -187,7 +182,6 @@ START_TEST(a_million_clients)
 	for (uint64_t i = MANY; i < MANY + 1000; i++)
 		ck_assert_uint_eq(take_all(spread(i), 10000000), 20);
 }
-END_TEST
 
 /* --- what is held ----------------------------------------------------------------------------- */
 
@@ -199,7 +193,7 @@ static struct tally other_process(void)
 	return (struct tally){ .table = t->table, .keys = t->keys };
 }
 
-START_TEST(held_by_all_that_live)
+TEST_ROWS(held_by_all_that_live, clocks_us)
 {
 	uint64_t rule = rate_rule("", "connections-per-client"), now = clocks_us[_i];
 	struct tally other = other_process();
@@ -228,10 +222,9 @@ START_TEST(held_by_all_that_live)
 	tally_leave(&other);
 	ck_assert_uint_eq(tally_others(t, 7, rule, now), 0);
 }
-END_TEST
 
 /* Processes come and go for ever, and one that was away for long finds its entry taken. */
-START_TEST(entries_of_processes)
+TEST(entries_of_processes)
 {
 	uint64_t rule = rate_rule("", "uploads-per-client"), now = 0;
 	struct tally slow = other_process();
@@ -253,10 +246,9 @@ START_TEST(entries_of_processes)
 	ck_assert(tally_live(&slow, now));
 	ck_assert_uint_eq(tally_others(t, 7, rule, now), 1);
 }
-END_TEST
 
 /* More than there can be: they tell nothing, and count what they see. */
-START_TEST(too_many_processes)
+TEST(too_many_processes)
 {
 	enum { MOST = 1024 };
 	static struct tally all[MOST];
@@ -272,9 +264,8 @@ START_TEST(too_many_processes)
 	tally_leave(&all[9]);
 	ck_assert(tally_live(t, 0));
 }
-END_TEST
 
-START_TEST(held_survives_a_million_clients)
+TEST(held_survives_a_million_clients)
 {
 	uint64_t rule = rate_rule("", "a");
 	struct tally other = other_process();
@@ -287,7 +278,6 @@ START_TEST(held_survives_a_million_clients)
 	for (uint64_t i = 0; i < 1000; i++)
 		ck_assert_uint_eq(tally_others(t, spread(i), rule, 0), 1);
 }
-END_TEST
 
 /* --- hostile memory --------------------------------------------------------------------------- */
 
@@ -325,7 +315,7 @@ static uint64_t late(uint64_t i, uint64_t was)
 }
 
 /* Whatever is there, nobody waits for longer than the rate says, and after that it counts again. */
-START_TEST(nonsense_in_the_table)
+TEST_EACH(nonsense_in_the_table, 4)
 {
 	uint64_t now = UINT64_C(1) << 40;
 
@@ -346,38 +336,17 @@ START_TEST(nonsense_in_the_table)
 	tally_tell(t, 7, rate.rule, 3, now);
 	tally_others(t, 7, rate.rule, now);
 }
-END_TEST
 
 /* A client has his place, and a process writes that he is paid up to the end of time. */
-START_TEST(nonsense_in_a_place)
+TEST(nonsense_in_a_place)
 {
 	ck_assert_uint_eq(take(7, 5000000), 0);
 	fill_with(late);
 	ck_assert_uint_eq(take(7, 5000000), rate.cost_ns);
 	ck_assert_uint_eq(take_all(7, 5000000 + rate.depth_ns / 1000), 20);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	enum { CLOCKS = sizeof(clocks_us) / sizeof(clocks_us[0]) };
-	TCase *tc = tcase_create("tally");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, burst_and_rate, 0, CLOCKS);
-	tcase_add_test(tc, clients_and_rules_apart);
-	tcase_add_test(tc, another_rate_of_the_rule);
-	tcase_add_loop_test(tc, extremes, 0, CLOCKS);
-	tcase_add_test(tc, processes_count_together);
-	tcase_add_test(tc, a_million_clients);
-	tcase_add_loop_test(tc, held_by_all_that_live, 0, CLOCKS);
-	tcase_add_test(tc, entries_of_processes);
-	tcase_add_test(tc, too_many_processes);
-	tcase_add_test(tc, held_survives_a_million_clients);
-	tcase_add_loop_test(tc, nonsense_in_the_table, 0, 4);
-	tcase_add_test(tc, nonsense_in_a_place);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(60)
 
 UNIT_MAIN("tally")

@@ -79,7 +79,7 @@ static size_t read_peer(size_t at, size_t max)
 	return n;
 }
 
-START_TEST(transfer)
+TEST_EACH(transfer, 5)
 {
 	static const size_t segs[] = { BODY, 65536, CHUNK, 2500, 100 };
 	size_t at = 0;
@@ -101,9 +101,8 @@ START_TEST(transfer)
 	ck_assert(!t->ops->pending(t));
 	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), 0);
 }
-END_TEST
 
-START_TEST(limit)
+TEST(limit)
 {
 	fill(2500);
 	ck_assert_int_eq(t->ops->send(t, &q, 0), 0);
@@ -113,9 +112,8 @@ START_TEST(limit)
 	ck_assert_uint_eq(read_peer(0, BODY), 5001);
 	ck_assert_mem_eq(got, body, 5001);
 }
-END_TEST
 
-START_TEST(more_segments_than_one_call_takes)
+TEST(more_segments_than_one_call_takes)
 {
 	const size_t n = OUTQ_COPY_MAX + 100;
 
@@ -132,11 +130,10 @@ START_TEST(more_segments_than_one_call_takes)
 	ck_assert_uint_eq(outq_len(&q), 0);
 	ck_assert_mem_eq(got, body, 200 * n);
 }
-END_TEST
 
 /* Memory of a file is the file's, if it is long enough: here both differ, so that it can be told
  * which the socket was given. */
-START_TEST(files)
+TEST_EACH(files, 4)
 {
 	static const size_t sizes[] = { BODY / 2, 100000, 40000, 5000 };
 	struct ref_file file = { .bytes = body };
@@ -173,10 +170,9 @@ START_TEST(files)
 		close(file.fd);
 	ck_assert_uint_eq(file.ref.count, 1);
 }
-END_TEST
 
 /* What is left of a file, with nothing in front of it, is sent from it even where it is short. */
-START_TEST(rest_of_a_file)
+TEST(rest_of_a_file)
 {
 	struct ref_file file = { .bytes = body };
 
@@ -193,7 +189,6 @@ START_TEST(rest_of_a_file)
 	ck_assert_mem_eq(got + 30000, body + 30005, 10000);
 	close(file.fd);
 }
-END_TEST
 
 /* --- ranges of files -------------------------------------------------------------------------- */
 
@@ -222,7 +217,7 @@ static void end_range(void)
 }
 
 /* However little the peer takes at a time, and however short the range is. */
-START_TEST(ranges)
+TEST_EACH(ranges, 3)
 {
 	static const size_t sizes[] = { BODY - 1000, 100000, 1 };
 	size_t at = 0, n = sizes[_i];
@@ -242,11 +237,10 @@ START_TEST(ranges)
 	ck_assert_mem_eq(got + 4, body + 1000, n);
 	end_range();
 }
-END_TEST
 
 /* 0: behind its first half the file ends; 1: all of it is gone; 2: it cannot be read. Each time the
  * rest comes back at once, and nobody waits for a socket that has room. */
-START_TEST(refused_ranges)
+TEST_EACH(refused_ranges, 3)
 {
 	ssize_t sent;
 
@@ -273,10 +267,9 @@ START_TEST(refused_ranges)
 	}
 	end_range();
 }
-END_TEST
 
 /* A full socket does not refuse one. */
-START_TEST(range_that_waits)
+TEST(range_that_waits)
 {
 	ssize_t sent;
 
@@ -289,9 +282,8 @@ START_TEST(range_that_waits)
 	ck_assert_uint_eq(came_back, BODY - (size_t)sent);
 	end_range();
 }
-END_TEST
 
-START_TEST(receive)
+TEST(receive)
 {
 	char buf[10];
 
@@ -313,9 +305,8 @@ START_TEST(receive)
 	ck_assert_int_eq(t->ops->recv(t, buf, sizeof(buf)), 0);
 	ck_assert(!t->drained);
 }
-END_TEST
 
-START_TEST(half_closes)
+TEST(half_closes)
 {
 	char c;
 
@@ -328,34 +319,15 @@ START_TEST(half_closes)
 	ck_assert_uint_eq(read_peer(0, 100), 8);
 	ck_assert_int_eq(read(peer, &c, 1), 0);
 }
-END_TEST
 
-START_TEST(peer_gone)
+TEST(peer_gone)
 {
 	close(peer);
 	peer = -1;
 	ck_assert_int_eq(outq_copy(&q, "response", 8), 0);
 	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), -EPIPE);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tcp");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, transfer, 0, 5);
-	tcase_add_test(tc, limit);
-	tcase_add_test(tc, more_segments_than_one_call_takes);
-	tcase_add_loop_test(tc, files, 0, 4);
-	tcase_add_test(tc, rest_of_a_file);
-	tcase_add_loop_test(tc, ranges, 0, 3);
-	tcase_add_loop_test(tc, refused_ranges, 0, 3);
-	tcase_add_test(tc, range_that_waits);
-	tcase_add_test(tc, receive);
-	tcase_add_test(tc, half_closes);
-	tcase_add_test(tc, peer_gone);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tcp")

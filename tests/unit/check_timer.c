@@ -133,7 +133,7 @@ static void setup(void)
 		timer_init(&items[i].timer, on_timer);
 }
 
-START_TEST(against_a_list)
+TEST_EACH(against_a_list, 24)
 {
 	seed = (unsigned)_i + 1;
 	meddle = _i % 2 == 1;
@@ -170,7 +170,6 @@ START_TEST(against_a_list)
 	check_wait();
 	check_bits();
 }
-END_TEST
 
 static unsigned fired;
 
@@ -181,7 +180,7 @@ static void on_ordered(struct timer *t)
 	fired++;
 }
 
-START_TEST(order_of_time)
+TEST(order_of_time)
 {
 	for (int i = 0; i < TIMERS; i++) {
 		timer_init(&items[i].timer, on_ordered);
@@ -191,10 +190,9 @@ START_TEST(order_of_time)
 	ck_assert_uint_eq(fired, TIMERS);
 	ck_assert_uint_eq(wheel.armed, 0);
 }
-END_TEST
 
 /* Waiting as the loop does: the timer fires on its millisecond, and few wake-ups lead there. */
-START_TEST(wakes_seldom)
+TEST_EACH(wakes_seldom, 22)
 {
 	static const uint64_t delays[] = { 0, 1, 63, 64, 65, 1000, 4095, 4096, 4097, 10000, 60000,
 		262143, 262144, 262145, 3600000, 16777216, 86400000, 1000000000, 1073741823,
@@ -226,7 +224,6 @@ START_TEST(wakes_seldom)
 		WHEEL_LEVELS + delays[_i] / (top * (WHEEL_SLOTS - 1)) + delays[_i] / INT_MAX);
 	ck_assert_int_eq(wheel_wait(&wheel, now), -1);
 }
-END_TEST
 
 static int again_calls;
 
@@ -237,7 +234,7 @@ static void on_again(struct timer *t)
 }
 
 /* A timer that re-arms for now does not hang the advance; it fires once in each. */
-START_TEST(rearm_for_now)
+TEST(rearm_for_now)
 {
 	struct timer t;
 
@@ -253,9 +250,8 @@ START_TEST(rearm_for_now)
 	timer_disarm(&wheel, &t);
 	ck_assert_int_eq(wheel_wait(&wheel, now), -1);
 }
-END_TEST
 
-START_TEST(time_never_goes_back)
+TEST(time_never_goes_back)
 {
 	arm(&items[0], now + 10);
 	wheel_advance(&wheel, now - 1000);
@@ -267,19 +263,7 @@ START_TEST(time_never_goes_back)
 	advance_to(now + 1);
 	ck_assert(items[0].fired);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("timer");
-
-	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_loop_test(tc, against_a_list, 0, 24);
-	tcase_add_test(tc, order_of_time);
-	tcase_add_loop_test(tc, wakes_seldom, 0, 22);
-	tcase_add_test(tc, rearm_for_now);
-	tcase_add_test(tc, time_never_goes_back);
-	return tc;
-}
+UNIT_FIXTURE(setup, NULL)
 
 UNIT_MAIN("timer")

@@ -283,7 +283,7 @@ static void link_up(struct link *l, int version, size_t step)
 
 static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
 
-START_TEST(handshake)
+TEST_EACH(handshake, 6)
 {
 	static const size_t steps[] = { 65536, 7, 1 };
 	struct link l;
@@ -295,9 +295,8 @@ START_TEST(handshake)
 	ck_assert_int_eq(l.server->ops->handshake(l.server), 0);
 	link_close(&l);
 }
-END_TEST
 
-START_TEST(alpn)
+TEST_EACH(alpn, 10)
 {
 	static const struct {
 		const char *offer;
@@ -321,7 +320,6 @@ START_TEST(alpn)
 	}
 	link_close(&l);
 }
-END_TEST
 
 static bool got_all(const struct link *l)
 {
@@ -331,7 +329,7 @@ static bool got_all(const struct link *l)
 /*
  * 1 MiB each way, in segments of many sizes, through small and large windows, pieces and buffers.
  */
-START_TEST(transfer)
+TEST_EACH(transfer, 10)
 {
 	static const struct {
 		size_t step, cap;
@@ -358,10 +356,9 @@ START_TEST(transfer)
 	ck_assert(!l.server->ops->pending(l.server));
 	link_close(&l);
 }
-END_TEST
 
 /* What one call left over is older than what came meanwhile: it says nothing about the socket. */
-START_TEST(left_over_is_not_all)
+TEST_EACH(left_over_is_not_all, 2)
 {
 	char got[200];
 	struct link l;
@@ -380,7 +377,6 @@ START_TEST(left_over_is_not_all)
 	ck_assert(l.server->drained);
 	link_close(&l);
 }
-END_TEST
 
 static bool server_has(const struct link *l)
 {
@@ -388,7 +384,7 @@ static bool server_has(const struct link *l)
 }
 
 /* The request comes in the same segment as the client's last handshake message. */
-START_TEST(data_behind_the_handshake)
+TEST_EACH(data_behind_the_handshake, 6)
 {
 	struct link l;
 	bool ready = false;
@@ -429,7 +425,6 @@ START_TEST(data_behind_the_handshake)
 	}
 	link_close(&l);
 }
-END_TEST
 
 static bool client_ended(const struct link *l)
 {
@@ -439,7 +434,7 @@ static bool client_ended(const struct link *l)
 /*
  * close_notify and the half-close come behind everything, even if the socket was full at the time.
  */
-START_TEST(shutdown_behind_pending)
+TEST_EACH(shutdown_behind_pending, 4)
 {
 	struct link l;
 	int small = 4096;
@@ -464,10 +459,9 @@ START_TEST(shutdown_behind_pending)
 	ck_assert(!l.server->ops->pending(l.server));
 	link_close(&l);
 }
-END_TEST
 
 /* One record of many small segments, one send(2) for 200 KiB, one recv(2) for what has come. */
-START_TEST(gathers)
+TEST(gathers)
 {
 	struct link l;
 	int on = 1;
@@ -513,13 +507,12 @@ START_TEST(gathers)
 	ck_assert(l.server->drained);
 	link_close(&l);
 }
-END_TEST
 
 /*
  * Two connections read in turn, a little at a time: what one leaves behind never shows in the
  * other.
  */
-START_TEST(two_connections)
+TEST_EACH(two_connections, 2)
 {
 	struct link l[2];
 
@@ -543,14 +536,13 @@ START_TEST(two_connections)
 		link_close(&l[i]);
 	}
 }
-END_TEST
 
 static bool server_ended(const struct link *l)
 {
 	return l->seof || l->serror != 0;
 }
 
-START_TEST(ends)
+TEST_EACH(ends, 6)
 {
 	static const struct {
 		bool notify, reset;
@@ -583,9 +575,8 @@ START_TEST(ends)
 	ck_assert_ptr_null(l.server->reason);
 	link_close(&l);
 }
-END_TEST
 
-START_TEST(no_tls)
+TEST_EACH(no_tls, 4)
 {
 	static const struct {
 		const char *bytes, *says;
@@ -608,13 +599,12 @@ START_TEST(no_tls)
 	ck_assert(cases[_i].says == NULL || strstr(l.server->reason, cases[_i].says) != NULL);
 	link_close(&l);
 }
-END_TEST
 
 /*
  * A flipped bit: plain bytes before it are delivered, then the error, again and again; an alert
  * leaves.
  */
-START_TEST(corrupt_record)
+TEST_EACH(corrupt_record, 2)
 {
 	struct link l;
 	char *p;
@@ -637,9 +627,8 @@ START_TEST(corrupt_record)
 	ck_assert_int_eq(ERR_GET_REASON(ERR_peek_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
 	link_close(&l);
 }
-END_TEST
 
-START_TEST(versions_offered)
+TEST_EACH(versions_offered, 4)
 {
 	struct link l;
 
@@ -649,7 +638,6 @@ START_TEST(versions_offered)
 	ck_assert_int_eq(l.serror, _i % 2 == _i / 2 ? 0 : -EPROTO);
 	link_close(&l);
 }
-END_TEST
 
 static bool client_has_ticket(const struct link *l)
 {
@@ -657,7 +645,7 @@ static bool client_has_ticket(const struct link *l)
 	return tickets > 0;
 }
 
-START_TEST(resumption)
+TEST_EACH(resumption, 2)
 {
 	SSL_SESSION *session;
 	struct link l;
@@ -680,9 +668,8 @@ START_TEST(resumption)
 	ck_assert(SSL_session_reused(l.client));
 	link_close(&l);
 }
-END_TEST
 
-START_TEST(key_update)
+TEST(key_update)
 {
 	struct link l;
 
@@ -699,10 +686,9 @@ START_TEST(key_update)
 	ck_assert_mem_eq(l.cgot, body, 50000);
 	link_close(&l);
 }
-END_TEST
 
 /* Who asks for answers and never reads them must not make us hold them without bound. */
-START_TEST(key_update_flood)
+TEST(key_update_flood)
 {
 	struct link l;
 	int small = 4096;
@@ -723,7 +709,6 @@ START_TEST(key_update_flood)
 	ck_assert_msg(l.serror == -ENOBUFS || l.serror == -EPROTO, "%d", l.serror);
 	link_close(&l);
 }
-END_TEST
 
 /* A KeyUpdate and a byte of content; how it ends. */
 static int change_keys(struct link *l)
@@ -741,7 +726,7 @@ static int change_keys(struct link *l)
 	return l->serror;
 }
 
-START_TEST(key_updates_a_second)
+TEST(key_updates_a_second)
 {
 	int64_t limit = counters->limit_key_updates;
 	struct link l;
@@ -760,14 +745,13 @@ START_TEST(key_updates_a_second)
 	ck_assert_int_eq(counters->limit_key_updates, limit + 1);
 	link_close(&l);
 }
-END_TEST
 
 static bool client_is_told(const struct link *l)
 {
 	return l->ceof || ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION;
 }
 
-START_TEST(renegotiation)
+TEST(renegotiation)
 {
 	struct link l;
 
@@ -785,33 +769,9 @@ START_TEST(renegotiation)
 	ck_assert(!l.ceof);
 	link_close(&l);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls");
-
-	tcase_set_timeout(tc, 60);
-	tcase_add_unchecked_fixture(tc, unit_certs_make, unit_certs_remove);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, handshake, 0, 6);
-	tcase_add_loop_test(tc, alpn, 0, 10);
-	tcase_add_loop_test(tc, transfer, 0, 10);
-	tcase_add_loop_test(tc, data_behind_the_handshake, 0, 6);
-	tcase_add_loop_test(tc, shutdown_behind_pending, 0, 4);
-	tcase_add_loop_test(tc, left_over_is_not_all, 0, 2);
-	tcase_add_test(tc, gathers);
-	tcase_add_loop_test(tc, two_connections, 0, 2);
-	tcase_add_loop_test(tc, ends, 0, 6);
-	tcase_add_loop_test(tc, no_tls, 0, 4);
-	tcase_add_loop_test(tc, corrupt_record, 0, 2);
-	tcase_add_loop_test(tc, versions_offered, 0, 4);
-	tcase_add_loop_test(tc, resumption, 0, 2);
-	tcase_add_test(tc, key_update);
-	tcase_add_test(tc, key_update_flood);
-	tcase_add_test(tc, key_updates_a_second);
-	tcase_add_test(tc, renegotiation);
-	return tc;
-}
+UNIT_TIMEOUT(60)
+UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls")

@@ -84,7 +84,7 @@ static void shake(const struct tls_client_ca *before, const struct tls_client_ca
 	SSL_free(peer);
 }
 
-START_TEST(a_subject)
+TEST(a_subject)
 {
 	struct tls_client_ca *ca;
 
@@ -95,9 +95,8 @@ START_TEST(a_subject)
 	ck_assert_ptr_null(client.refused);
 	tls_client_ca_free(&ca);
 }
-END_TEST
 
-START_TEST(nobody_is_asked)
+TEST(nobody_is_asked)
 {
 	struct tls_client_ca *ca;
 
@@ -108,9 +107,8 @@ START_TEST(nobody_is_asked)
 	ck_assert(client.subject == NULL && client.refused == NULL);
 	tls_client_ca_free(&ca);
 }
-END_TEST
 
-START_TEST(of_others)
+TEST(of_others)
 {
 	struct tls_client_ca *ca = load("rsa.crt");
 
@@ -120,10 +118,9 @@ START_TEST(of_others)
 	ck_assert_str_eq(client.refused, "self-signed certificate (CN=alice)");
 	tls_client_ca_free(&ca);
 }
-END_TEST
 
 /* _i: a ticket was good when it was made; its certificate is not any more. */
-START_TEST(expired)
+TEST_EACH(expired, 2)
 {
 	struct tls_client_ca *ca;
 
@@ -136,9 +133,8 @@ START_TEST(expired)
 	ck_assert_str_eq(client.refused, "certificate has expired (CN=alice)");
 	tls_client_ca_free(&ca);
 }
-END_TEST
 
-START_TEST(a_long_subject)
+TEST(a_long_subject)
 {
 	char name[LONG + 1];
 	struct tls_client_ca *ca;
@@ -152,9 +148,8 @@ START_TEST(a_long_subject)
 	ck_assert_ptr_nonnull(strstr(client.refused, "its subject is too long"));
 	tls_client_ca_free(&ca);
 }
-END_TEST
 
-START_TEST(ids)
+TEST(ids)
 {
 	struct tls_client_ca *ca, *same, *other = load("rsa.crt");
 
@@ -167,21 +162,8 @@ START_TEST(ids)
 	tls_client_ca_free(&same);
 	tls_client_ca_free(&other);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("tls_client_ca");
-
-	tcase_add_unchecked_fixture(c, unit_certs_make, unit_certs_remove);
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, a_subject);
-	tcase_add_test(c, nobody_is_asked);
-	tcase_add_test(c, of_others);
-	tcase_add_loop_test(c, expired, 0, 2);
-	tcase_add_test(c, a_long_subject);
-	tcase_add_test(c, ids);
-	return c;
-}
+UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls_client_ca")

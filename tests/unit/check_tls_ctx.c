@@ -27,7 +27,7 @@ static const struct {
 	{ "rsa.crt", "ec.key", "ec.key: does not belong to certificate " },
 };
 
-START_TEST(context)
+TEST_ROWS(context, contexts)
 {
 	char cert[128], key[128];
 	struct tls_fault fault = { 0 };
@@ -48,9 +48,8 @@ START_TEST(context)
 	ck_assert_ptr_null(c);
 	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
-END_TEST
 
-START_TEST(context_without_version)
+TEST(context_without_version)
 {
 	struct tls_ctx *c = tls_ctx_new(false, false);
 	struct tls_fault fault;
@@ -59,9 +58,8 @@ START_TEST(context_without_version)
 	ck_assert_str_eq(fault.text, "TLS: no protocol version is enabled");
 	tls_ctx_free(&c);
 }
-END_TEST
 
-START_TEST(the_same_files_are_one)
+TEST(the_same_files_are_one)
 {
 	struct tls_ctx *c = tls_ctx_new(true, true);
 	struct tls_fault fault;
@@ -77,7 +75,6 @@ START_TEST(the_same_files_are_one)
 	ck_assert_ptr_eq(c->first, ec);
 	tls_ctx_free(&c);
 }
-END_TEST
 
 /* The first is "ec"; what is said of the second. */
 static const struct {
@@ -89,7 +86,7 @@ static const struct {
 	{ "rsa.crt", "none", "none: No such file" },
 };
 
-START_TEST(two_for_the_same_names)
+TEST_ROWS(two_for_the_same_names, seconds)
 {
 	char paths[4][128];
 	const struct tls_files files[] = { { { paths[0], paths[1], "" } },
@@ -120,7 +117,6 @@ START_TEST(two_for_the_same_names)
 	tls_ctx_free(&c);
 	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
-END_TEST
 
 static const struct {
 	const char *host;
@@ -147,7 +143,7 @@ static const struct {
 	{ "192.0.2", false },
 };
 
-START_TEST(covers)
+TEST(covers)
 {
 	struct tls_ctx *c = tls_ctx_new(true, true);
 	struct tls_fault fault;
@@ -163,7 +159,6 @@ START_TEST(covers)
 	ck_assert(!tls_cert_covers(cert, slice_of(longest, sizeof(longest))));
 	tls_ctx_free(&c);
 }
-END_TEST
 
 /* --- handshakes, in memory -------------------------------------------------------------------- */
 
@@ -257,7 +252,7 @@ static struct hand shake(int version, const char *name, SSL_SESSION *session, co
 	return h;
 }
 
-START_TEST(the_name_decides)
+TEST_EACH(the_name_decides, 2)
 {
 	char longest[256];
 
@@ -272,17 +267,15 @@ START_TEST(the_name_decides)
 	ctx->choose = NULL;
 	ck_assert_ptr_eq(shake(versions[_i], "other", NULL, NULL).shown, first);
 }
-END_TEST
 
 /* RFC 8446, 4.1.4: the choice is made again, and comes out the same. */
-START_TEST(after_a_retry)
+TEST(after_a_retry)
 {
 	ck_assert_ptr_eq(shake(TLS1_3_VERSION, "other", NULL, "P-521:P-384").shown, other);
 	ck_assert_ptr_eq(shake(TLS1_3_VERSION, "x", NULL, "P-521:P-384").shown, first);
 }
-END_TEST
 
-START_TEST(a_ticket_is_for_its_name)
+TEST_EACH(a_ticket_is_for_its_name, 2)
 {
 	static const char *const names[] = { NULL, "unknown", "other", "x.other", "y.other" };
 	enum { N = sizeof(names) / sizeof(names[0]) };
@@ -308,10 +301,9 @@ START_TEST(a_ticket_is_for_its_name)
 		SSL_SESSION_free(mine);
 	}
 }
-END_TEST
 
 /* A name whose certificate has changed: the ticket is good for whoever has the same names. */
-START_TEST(a_ticket_is_for_its_names)
+TEST_EACH(a_ticket_is_for_its_names, 2)
 {
 	struct tls_fault fault;
 	SSL_SESSION *mine, *copy;
@@ -327,7 +319,6 @@ START_TEST(a_ticket_is_for_its_names)
 	SSL_SESSION_free(copy);
 	SSL_SESSION_free(mine);
 }
-END_TEST
 
 /* A server that is given n bytes, in memory that ends with them; what comes of it is its business.
  */
@@ -360,7 +351,7 @@ static const struct tls_cert *choose_bent(const void *owner, struct slice name)
 	return NULL;
 }
 
-START_TEST(a_bent_server_name)
+TEST(a_bent_server_name)
 {
 	static const uint8_t values[] = { 0, 1, 2, 4, 5, 6, 9, 10, 0x7f, 0xff };
 	SSL *client = SSL_new(client_ctx);
@@ -393,25 +384,8 @@ START_TEST(a_bent_server_name)
 	ck_assert_uint_gt(asked, 1000);
 	SSL_free(client);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_ctx");
-
-	tcase_add_unchecked_fixture(tc, unit_certs_make, unit_certs_remove);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, context, 0, sizeof(contexts) / sizeof(contexts[0]));
-	tcase_add_test(tc, context_without_version);
-	tcase_add_test(tc, the_same_files_are_one);
-	tcase_add_loop_test(tc, two_for_the_same_names, 0, sizeof(seconds) / sizeof(seconds[0]));
-	tcase_add_test(tc, covers);
-	tcase_add_loop_test(tc, the_name_decides, 0, 2);
-	tcase_add_test(tc, after_a_retry);
-	tcase_add_test(tc, a_bent_server_name);
-	tcase_add_loop_test(tc, a_ticket_is_for_its_name, 0, 2);
-	tcase_add_loop_test(tc, a_ticket_is_for_its_names, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls_ctx")

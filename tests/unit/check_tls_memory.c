@@ -33,7 +33,7 @@ static bool add(struct tls_fault *fault)
 	return added;
 }
 
-START_TEST(counted)
+TEST(counted)
 {
 	void *p = OPENSSL_malloc(10);
 
@@ -43,10 +43,9 @@ START_TEST(counted)
 	ck_assert_uint_eq(tls_memory_failures(), 1);
 	OPENSSL_free(p);
 }
-END_TEST
 
 /* What was made before the first context may be what it needs. */
-START_TEST(before_the_first_context)
+TEST(before_the_first_context)
 {
 	struct tls_fault fault;
 
@@ -59,11 +58,10 @@ START_TEST(before_the_first_context)
 	ck_assert_ptr_null(OPENSSL_malloc(10));
 	ck_assert(add(&fault));
 }
-END_TEST
 
 /* One call after the other, later ones with gaps: OpenSSL 3.0 has a context made in spite of every
  * second one. */
-START_TEST(in_a_context)
+TEST(in_a_context)
 {
 	struct tls_fault fault;
 	int calls = 0;
@@ -82,7 +80,6 @@ START_TEST(in_a_context)
 	ck_assert_int_gt(calls, 20);
 	ck_assert(add(&fault));
 }
-END_TEST
 
 /* --- authorities ------------------------------------------------------------------------------ */
 
@@ -94,7 +91,7 @@ static struct tls_client_ca *load(void)
 }
 
 /* A list that lacks something would let in who is revoked. */
-START_TEST(in_authorities)
+TEST(in_authorities)
 {
 	int calls = 0;
 
@@ -115,7 +112,6 @@ START_TEST(in_authorities)
 	} while (left == 0);
 	ck_assert_int_gt(calls, 20);
 }
-END_TEST
 
 static void begin(void)
 {
@@ -123,16 +119,6 @@ static void begin(void)
 	unit_certs_make();
 }
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_memory");
-
-	tcase_add_checked_fixture(tc, begin, unit_certs_remove);
-	tcase_add_test(tc, counted);
-	tcase_add_test(tc, before_the_first_context);
-	tcase_add_test(tc, in_a_context);
-	tcase_add_test(tc, in_authorities);
-	return tc;
-}
+UNIT_FIXTURE(begin, unit_certs_remove)
 
 UNIT_MAIN("tls_memory")

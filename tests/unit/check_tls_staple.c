@@ -121,7 +121,7 @@ static const struct {
 		"it says that the responder had no answer" },
 };
 
-START_TEST(which_fit)
+TEST_ROWS(which_fit, cases)
 {
 	const char *unfit;
 	char why[256] = "";
@@ -137,10 +137,9 @@ START_TEST(which_fit)
 		ck_assert_str_eq(unfit, cases[_i].unfit);
 	OPENSSL_free(der);
 }
-END_TEST
 
 /* Whose issuer is not known: the signature is not looked at, whose it is still is. */
-START_TEST(without_the_issuer)
+TEST(without_the_issuer)
 {
 	char why[256];
 	int n;
@@ -153,10 +152,9 @@ START_TEST(without_the_issuer)
 		tls_staple_unfit(tls_staple_of(stranger), now), "it is about another certificate");
 	OPENSSL_free(der);
 }
-END_TEST
 
 /* Every beginning of a response, and one with something behind it. */
-START_TEST(no_response)
+TEST(no_response)
 {
 	char why[256];
 	int n;
@@ -176,9 +174,8 @@ START_TEST(no_response)
 	free(more);
 	OPENSSL_free(der);
 }
-END_TEST
 
-START_TEST(files)
+TEST(files)
 {
 	char why[256];
 	int n;
@@ -197,7 +194,6 @@ START_TEST(files)
 	unit_certs_remove();
 	OPENSSL_free(der);
 }
-END_TEST
 
 /* --- handshakes ------------------------------------------------------------------------------- */
 
@@ -231,7 +227,7 @@ static long shake(SSL_CTX *server_ctx, int version, bool asks)
 	return got;
 }
 
-START_TEST(shown)
+TEST_EACH(shown, 2)
 {
 	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
@@ -253,19 +249,7 @@ START_TEST(shown)
 	SSL_CTX_free(ssl);
 	OPENSSL_free(der);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_staple");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, which_fit, 0, sizeof(cases) / sizeof(cases[0]));
-	tcase_add_test(tc, without_the_issuer);
-	tcase_add_test(tc, no_response);
-	tcase_add_test(tc, files);
-	tcase_add_loop_test(tc, shown, 0, 2);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls_staple")

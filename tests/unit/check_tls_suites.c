@@ -45,7 +45,7 @@ static void holds(bool ok, const char *bad, const struct tls_fault *fault)
 	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 
-START_TEST(words)
+TEST(words)
 {
 	struct tls_fault fault;
 
@@ -54,10 +54,9 @@ START_TEST(words)
 	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
 		holds(tls_suites_check_curves(curves[i].list, &fault), curves[i].bad, &fault);
 }
-END_TEST
 
 /* A list that does not end is a word that is too long, and no overflow. */
-START_TEST(long_words)
+TEST(long_words)
 {
 	struct tls_fault fault;
 	char list[9000];
@@ -69,7 +68,6 @@ START_TEST(long_words)
 	memcpy(list, "TLS_", 4);
 	ck_assert(!tls_suites_check(list, &fault));
 }
-END_TEST
 
 static bool has(SSL_CTX *ssl, const char *name)
 {
@@ -81,7 +79,7 @@ static bool has(SSL_CTX *ssl, const char *name)
 	return false;
 }
 
-START_TEST(use)
+TEST_EACH(use, 7)
 {
 	static const struct {
 		const char *list, *has, *has_not;
@@ -101,9 +99,8 @@ START_TEST(use)
 	ck_assert(!has(ssl, cases[_i].has_not));
 	SSL_CTX_free(ssl);
 }
-END_TEST
 
-START_TEST(nobody_is_left)
+TEST(nobody_is_left)
 {
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
 
@@ -112,9 +109,8 @@ START_TEST(nobody_is_left)
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
 }
-END_TEST
 
-START_TEST(curves_used)
+TEST(curves_used)
 {
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
 
@@ -125,7 +121,6 @@ START_TEST(curves_used)
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
 }
-END_TEST
 
 /* The first group of both, in the order of the server: after a handshake in memory. */
 static int first_shared(SSL_CTX *ssl, SSL_CTX *client_ctx)
@@ -150,7 +145,7 @@ static void offer(SSL_CTX *client, const char *groups)
 }
 
 /* A client that takes all of them gets the hybrid group where this OpenSSL has it, else X25519. */
-START_TEST(the_hybrid_group_comes_first)
+TEST(the_hybrid_group_comes_first)
 {
 	enum { HYBRID = 0x11ec }; /* X25519MLKEM768; OpenSSL has no NID of it */
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method()), *client = SSL_CTX_new(TLS_client_method());
@@ -177,20 +172,6 @@ START_TEST(the_hybrid_group_comes_first)
 	SSL_CTX_free(client);
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_suites");
-
-	tcase_add_test(tc, words);
-	tcase_add_test(tc, long_words);
-	tcase_add_loop_test(tc, use, 0, 7);
-	tcase_add_test(tc, nobody_is_left);
-	tcase_add_test(tc, curves_used);
-	tcase_add_test(tc, the_hybrid_group_comes_first);
-	return tc;
 }
 
 UNIT_MAIN("tls_suites")

@@ -36,7 +36,7 @@ static bool reads(size_t n, struct tls_tickets *keys, char *why, size_t size)
 	return tls_tickets_read(path, keys, why, size);
 }
 
-START_TEST(sizes)
+TEST(sizes)
 {
 	static const size_t bad[] = { 0, 1, 48, 79, 81, 160 - 1, 640 + 1, 720, 100000 };
 	struct tls_tickets keys;
@@ -54,9 +54,8 @@ START_TEST(sizes)
 		ck_assert_uint_eq(keys.n, 0);
 	}
 }
-END_TEST
 
-START_TEST(no_keys)
+TEST(no_keys)
 {
 	struct tls_tickets keys;
 	char why[512];
@@ -71,16 +70,7 @@ START_TEST(no_keys)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_ticket_file");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, sizes);
-	tcase_add_test(tc, no_keys);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls_ticket_file")

@@ -94,7 +94,7 @@ static SSL_SESSION *new_session(int version)
 }
 
 /* By the key that encrypts and by the two before it; the third is one of three generations ago. */
-START_TEST(three_generations)
+TEST_EACH(three_generations, 2)
 {
 	SSL_SESSION *old = new_session(versions[_i]);
 
@@ -105,10 +105,9 @@ START_TEST(three_generations)
 	ck_assert(!resumes(old, versions[_i]));
 	SSL_SESSION_free(old);
 }
-END_TEST
 
 /* Who comes often enough has a ticket by a new key before the old one goes. */
-START_TEST(renewed)
+TEST_EACH(renewed, 2)
 {
 	SSL_SESSION *last = new_session(versions[_i]);
 
@@ -123,9 +122,8 @@ START_TEST(renewed)
 	}
 	SSL_SESSION_free(last);
 }
-END_TEST
 
-START_TEST(handed_over)
+TEST(handed_over)
 {
 	SSL_SESSION *old = new_session(TLS1_3_VERSION);
 	int fd, other = memfd_create("other", MFD_CLOEXEC);
@@ -150,7 +148,6 @@ START_TEST(handed_over)
 	close(other);
 	close(fd);
 }
-END_TEST
 
 /* The memory that all processes share. */
 static struct slice region(void)
@@ -174,7 +171,7 @@ static bool lies_there(const unsigned char *key)
 	return memmem(all.p, all.n, key, 16) != NULL || memmem(all.p, all.n, key + 48, 32) != NULL;
 }
 
-START_TEST(old_keys_are_wiped)
+TEST(old_keys_are_wiped)
 {
 	struct tls_tickets first, one = { .n = 1 };
 
@@ -190,7 +187,6 @@ START_TEST(old_keys_are_wiped)
 	for (unsigned i = 0; i < first.n; i++)
 		ck_assert(!lies_there(first.keys[i]));
 }
-END_TEST
 
 /* What a new process finds: keys that change under it, and that it cannot change. */
 static int in_child(int ready, int go)
@@ -211,7 +207,7 @@ static int in_child(int ready, int go)
 	return memcmp(has.keys[1], had.keys[0], TLS_TICKETS_KEY) == 0 ? 0 : 4;
 }
 
-START_TEST(another_process)
+TEST(another_process)
 {
 	int ready[2], go[2], status;
 	pid_t pid;
@@ -232,20 +228,8 @@ START_TEST(another_process)
 		close(go[i]);
 	}
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tls_tickets");
-
-	tcase_add_unchecked_fixture(tc, unit_certs_make, unit_certs_remove);
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, three_generations, 0, 2);
-	tcase_add_loop_test(tc, renewed, 0, 2);
-	tcase_add_test(tc, handed_over);
-	tcase_add_test(tc, old_keys_are_wiped);
-	tcase_add_test(tc, another_process);
-	return tc;
-}
+UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("tls_tickets")

@@ -32,7 +32,7 @@ static const struct {
 	{ "http://a:80b", NULL, NULL, NULL },
 };
 
-START_TEST(source)
+TEST_ROWS(source, sources)
 {
 	struct top_source s;
 	char error[TOP_ERROR] = "";
@@ -47,9 +47,8 @@ START_TEST(source)
 	ck_assert_str_eq(s.port, sources[_i].port);
 	ck_assert_str_eq(s.path, sources[_i].path);
 }
-END_TEST
 
-START_TEST(long_source)
+TEST(long_source)
 {
 	static char where[2 * TOP_SOURCE_TEXT];
 	struct top_source s;
@@ -61,7 +60,6 @@ START_TEST(long_source)
 	where[150] = '\0';
 	ck_assert_int_eq(top_source_parse(&s, where, error), -1);
 }
-END_TEST
 
 static const struct {
 	const char *in, *out; /* in a window of six columns */
@@ -76,7 +74,7 @@ static const struct {
 	{ "e\xcc\x81", "e\xcc\x81" },
 };
 
-START_TEST(cut)
+TEST_ROWS(cut, texts)
 {
 	struct top_page p = { .columns = 6, .rows = 2, .utf8 = true };
 
@@ -86,7 +84,6 @@ START_TEST(cut)
 	ck_assert_uint_le(p.column, 6);
 	strbuf_fini(&p.text);
 }
-END_TEST
 
 static const char status[] =
 	"{\"version\":\"9.9\",\"server_id\":\"web-1\",\"generation\":3,\"uptime\":61,\"time\":1000,"
@@ -99,7 +96,7 @@ static const char status[] =
 	"\"totals\":{\"requests\":1234567}}";
 
 /* Nothing stands where the window ends, however small it is. */
-START_TEST(windows)
+TEST(windows)
 {
 	char error[64];
 	struct top_status *s = top_status_read(status, sizeof(status) - 1, error, sizeof(error));
@@ -118,9 +115,8 @@ START_TEST(windows)
 	top_status_free(&s);
 	ck_assert_ptr_null(s);
 }
-END_TEST
 
-START_TEST(whole)
+TEST(whole)
 {
 	struct top_page p = { .utf8 = true };
 	char error[64];
@@ -136,10 +132,9 @@ START_TEST(whole)
 	strbuf_fini(&p.text);
 	top_status_free(&s);
 }
-END_TEST
 
 /* In a terminal as wide as most are, of a server with much to tell, nothing is cut. */
-START_TEST(eighty_columns)
+TEST(eighty_columns)
 {
 	static const char much[] =
 		"{\"version\":\"0.1.0\",\"generation\":1234,\"uptime\":9999999,\"time\":"
@@ -168,10 +163,9 @@ START_TEST(eighty_columns)
 	strbuf_fini(&p.text);
 	top_status_free(&s);
 }
-END_TEST
 
 /* Each machine has a line; one that does not answer is in no sum, and says why. */
-START_TEST(several)
+TEST(several)
 {
 	static const char *const answers[] = {
 		"{\"server_id\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],\"totals\":{"
@@ -217,10 +211,9 @@ START_TEST(several)
 	for (unsigned i = 0; i < 6; i++)
 		top_machine_fini(&m[i]);
 }
-END_TEST
 
 /* Another program's answer. */
-START_TEST(strange)
+TEST(strange)
 {
 	static const char *const answers[] = { "{}", "[]", "{\"workers\":7,\"lines\":{}}",
 		"{\"workers\":[7,null,{}],\"history\":[\"a\"],\"totals\":[]}" };
@@ -241,9 +234,8 @@ START_TEST(strange)
 		top_status_free(&s);
 	}
 }
-END_TEST
 
-START_TEST(numbers)
+TEST(numbers)
 {
 	char b[HUMAN_SIZE];
 
@@ -262,23 +254,7 @@ START_TEST(numbers)
 	ck_assert_str_eq(top_human_us(b, 999499), "999 ms");
 	ck_assert_str_eq(top_human_us(b, 1234567), "1.23 s");
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("top");
-
-	setlocale(LC_CTYPE, "C.UTF-8");
-	tcase_add_loop_test(t, source, 0, sizeof(sources) / sizeof(sources[0]));
-	tcase_add_test(t, numbers);
-	tcase_add_test(t, long_source);
-	tcase_add_loop_test(t, cut, 0, sizeof(texts) / sizeof(texts[0]));
-	tcase_add_test(t, windows);
-	tcase_add_test(t, whole);
-	tcase_add_test(t, eighty_columns);
-	tcase_add_test(t, several);
-	tcase_add_test(t, strange);
-	return t;
-}
+UNIT_STATEMENT(begin, setlocale(LC_CTYPE, "C.UTF-8"))
 
 UNIT_MAIN_PURE("top")

@@ -47,7 +47,7 @@ static const char *steps(void)
 	return all;
 }
 
-START_TEST(in_their_order)
+TEST(in_their_order)
 {
 	allow("192.0.2.0/24", true);
 	req_start(&req);
@@ -57,9 +57,8 @@ START_TEST(in_their_order)
 				  "allow \"192.0.2.0/24\" of \"/p\" holds for 192.0.2.1: let in@6\n"
 				  "route none: the document root answers@0\n");
 }
-END_TEST
 
-START_TEST(the_rule_that_refuses)
+TEST(the_rule_that_refuses)
 {
 	allow("192.0.2.0/24", true);
 	allow("192.0.2.1", false);
@@ -69,9 +68,8 @@ START_TEST(the_rule_that_refuses)
 		strstr(steps(), "\ndeny \"192.0.2.1\" of \"/p\" holds for 192.0.2.1: refused@7\n"));
 	ck_assert_ptr_null(strstr(steps(), "route"));
 }
-END_TEST
 
-START_TEST(none_holds)
+TEST_EACH(none_holds, 2)
 {
 	allow("10.0.0.0/8", _i == 0);
 	req_start(&req);
@@ -81,10 +79,9 @@ START_TEST(none_holds)
 			  "allowed@6\n"
 			: "allow no rule of \"/p\" holds for 192.0.2.1: let in@7\n"));
 }
-END_TEST
 
 /* Whose address is hidden gets in by no rule, so that none is said to let it in. */
-START_TEST(nobody_known)
+TEST_EACH(nobody_known, 2)
 {
 	static const struct addr hidden;
 
@@ -97,9 +94,8 @@ START_TEST(nobody_known)
 			: "\ndeny \"/p\" has rules, and the client is unknown: refused@7\n"));
 	ck_assert_ptr_null(strstr(steps(), "let in"));
 }
-END_TEST
 
-START_TEST(routes_and_faults)
+TEST_EACH(routes_and_faults, 2)
 {
 	req.target = SLICE("/p/upload");
 	if (_i == 0)
@@ -108,25 +104,22 @@ START_TEST(routes_and_faults)
 	ck_assert_ptr_nonnull(strstr(steps(), _i == 0 ? "route POST /p/upload: handler upload@0\n"
 						      : "method GET is none of this path's@0\n"));
 }
-END_TEST
 
-START_TEST(what_is_malformed)
+TEST(what_is_malformed)
 {
 	req.target = SLICE("/%zz");
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 400);
 	ck_assert_ptr_nonnull(strstr(steps(), "fault malformed request target@0\n"));
 }
-END_TEST
 
-START_TEST(nobody_listens)
+TEST(nobody_listens)
 {
 	env.conf.traced = false;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
 	ck_assert_ptr_null(req.trace);
 }
-END_TEST
 
 static const struct h2d_handler *asked;
 
@@ -137,7 +130,7 @@ static bool never(struct h2d_req *r, const struct h2d_handler *handler)
 	return false;
 }
 
-START_TEST(a_handler_that_must_not_start)
+TEST(a_handler_that_must_not_start)
 {
 	env.conf.starts = never;
 	req.method_text = SLICE("POST");
@@ -148,22 +141,7 @@ START_TEST(a_handler_that_must_not_start)
 	ck_assert_int_eq(replies, 0);
 	ck_assert_ptr_null(req.handler);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("trace");
-
-	tcase_add_checked_fixture(t, setup, req_teardown);
-	tcase_add_test(t, in_their_order);
-	tcase_add_test(t, the_rule_that_refuses);
-	tcase_add_loop_test(t, none_holds, 0, 2);
-	tcase_add_loop_test(t, nobody_known, 0, 2);
-	tcase_add_loop_test(t, routes_and_faults, 0, 2);
-	tcase_add_test(t, what_is_malformed);
-	tcase_add_test(t, nobody_listens);
-	tcase_add_test(t, a_handler_that_must_not_start);
-	return t;
-}
+UNIT_FIXTURE(setup, req_teardown)
 
 UNIT_MAIN("trace")

@@ -279,7 +279,7 @@ static void settle(void)
 	}
 }
 
-START_TEST(it_is_told_of_everything)
+TEST_EACH(it_is_told_of_everything, 10)
 {
 	tree_init();
 	ck_assert_int_eq(loop_init(&loop), 0);
@@ -309,16 +309,8 @@ START_TEST(it_is_told_of_everything)
 	tree_watch_free(&watch);
 	loop_fini(&loop);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tree_random");
-
-	tcase_add_checked_fixture(tc, NULL, tree_fini);
-	tcase_set_timeout(tc, 300);
-	tcase_add_loop_test(tc, it_is_told_of_everything, 0, 10);
-	return tc;
-}
+UNIT_FIXTURE(NULL, tree_fini)
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("tree_random")

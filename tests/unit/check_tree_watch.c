@@ -139,7 +139,7 @@ static void make_tree(void)
 	forget_told();
 }
 
-START_TEST(files)
+TEST(files)
 {
 	int fd;
 
@@ -187,9 +187,8 @@ START_TEST(files)
 	move("root/a/b/new", "new");
 	expect("0/a/b/new", NULL);
 }
-END_TEST
 
-START_TEST(directories)
+TEST(directories)
 {
 	make_tree();
 	tree_dir("root/c");
@@ -219,9 +218,8 @@ START_TEST(directories)
 	tree_text("root/c/f", "");
 	expect(NULL, NULL);
 }
-END_TEST
 
-START_TEST(directory_moves)
+TEST(directory_moves)
 {
 	tree_dir("outside");
 	make_tree();
@@ -268,11 +266,10 @@ START_TEST(directory_moves)
 	tree_text("root/x/f", "");
 	expect("0/x/f", NULL);
 }
-END_TEST
 
 /* A directory takes its ancestor's place: each name is tied to what is there, whatever came first.
  */
-START_TEST(directory_above_itself)
+TEST(directory_above_itself)
 {
 	make_tree();
 	move("root/a/b", "root/b");
@@ -296,9 +293,8 @@ START_TEST(directory_above_itself)
 	tree_text("root/a/f", "");
 	expect("0/a/f", NULL);
 }
-END_TEST
 
-START_TEST(overlapping_roots)
+TEST(overlapping_roots)
 {
 	tree_dir("srv");
 	tree_dir("srv/www");
@@ -330,9 +326,8 @@ START_TEST(overlapping_roots)
 	move("srv/www", "srv/old");
 	expect("0/www/", "0/old/", "1 root", "2 root", NULL);
 }
-END_TEST
 
-START_TEST(permissions)
+TEST(permissions)
 {
 	make_tree();
 	/* What rsync and tar do to every directory. */
@@ -345,10 +340,9 @@ START_TEST(permissions)
 		expect(NULL, NULL);
 	}
 }
-END_TEST
 
 /* As a user who may be refused. In a process of its own. */
-START_TEST(permissions_of_a_user)
+TEST(permissions_of_a_user)
 {
 	const unsigned nobody = 65534;
 	int status;
@@ -395,7 +389,6 @@ START_TEST(permissions_of_a_user)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* The root's path leads from "current" by "link" to one of two releases. */
 static void swap(const char *target, const char *name)
@@ -404,7 +397,7 @@ static void swap(const char *target, const char *name)
 	move("swap.new", name);
 }
 
-START_TEST(root_is_a_link)
+TEST(root_is_a_link)
 {
 	tree_dir("releases");
 	tree_dir("releases/41");
@@ -448,9 +441,8 @@ START_TEST(root_is_a_link)
 	move("released", "releases");
 	expect("0 root", NULL);
 }
-END_TEST
 
-START_TEST(links_on_the_way)
+TEST(links_on_the_way)
 {
 	char absolute[512];
 
@@ -487,9 +479,8 @@ START_TEST(links_on_the_way)
 	ck_assert_int_eq(rmdir(tree_path("one/sub/www")), 0);
 	expect("0 root", NULL);
 }
-END_TEST
 
-START_TEST(root_comes_and_goes)
+TEST(root_comes_and_goes)
 {
 	root_watch(0, "not/yet/there");
 	forget_told();
@@ -531,9 +522,8 @@ START_TEST(root_comes_and_goes)
 	ck_assert_int_eq(dir_watch(3, "/", "not"), -ENOENT);
 	ck_assert_int_eq(dir_watch(6, "/", "not"), -ENOENT);
 }
-END_TEST
 
-START_TEST(by_the_loop)
+TEST(by_the_loop)
 {
 	make_tree();
 	tree_text("root/f", "");
@@ -545,7 +535,6 @@ START_TEST(by_the_loop)
 	move("root", "toor");
 	wait_told(TREE_ROOT, 0, "/");
 }
-END_TEST
 
 /* What was forgotten is removed in the kernel, a while later, or is used again. */
 static unsigned kernel_watches(void)
@@ -566,7 +555,7 @@ static unsigned kernel_watches(void)
 	return n;
 }
 
-START_TEST(watches_are_given_back)
+TEST(watches_are_given_back)
 {
 	uint64_t until;
 	unsigned before;
@@ -598,7 +587,6 @@ START_TEST(watches_are_given_back)
 	expect("0/keep/f", NULL);
 	ck_assert_uint_eq(nlost, 0);
 }
-END_TEST
 
 static unsigned limit_of(const char *name)
 {
@@ -614,7 +602,7 @@ static unsigned limit_of(const char *name)
 	return n;
 }
 
-START_TEST(overflow)
+TEST(overflow)
 {
 	unsigned n = limit_of("max_queued_events") / 2 + 100;
 
@@ -645,7 +633,6 @@ START_TEST(overflow)
 	expect("0 root", NULL);
 	ck_assert_uint_eq(nlost, 1);
 }
-END_TEST
 
 /* Harmless if pid is no more. */
 static void put_map(pid_t pid, const char *name, const char *text)
@@ -784,7 +771,7 @@ static int mounted(void)
 	return 0;
 }
 
-START_TEST(unmount)
+TEST(unmount)
 {
 	int rc = in_namespace(mounted);
 
@@ -792,9 +779,8 @@ START_TEST(unmount)
 		return;
 	ck_assert_int_eq(rc, 0);
 }
-END_TEST
 
-START_TEST(limits)
+TEST(limits)
 {
 	int rc = in_namespace(without_watches);
 
@@ -802,10 +788,9 @@ START_TEST(limits)
 		return;
 	ck_assert_int_eq(rc, 0);
 }
-END_TEST
 
 /* Each directory is found by what it is called, not by looking at all of them. */
-START_TEST(many_directories)
+TEST(many_directories)
 {
 	enum { MANY = 20000, PER = 100 };
 	char name[64], path[64];
@@ -834,31 +819,8 @@ START_TEST(many_directories)
 	tree_text("root/199/19999/f", "");
 	expect("0/199/19999/f", NULL);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("tree_watch");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 300);
-	tcase_add_test(tc, files);
-	tcase_add_test(tc, directories);
-	tcase_add_test(tc, directory_moves);
-	tcase_add_test(tc, directory_above_itself);
-	tcase_add_test(tc, overlapping_roots);
-	tcase_add_test(tc, permissions);
-	tcase_add_test(tc, permissions_of_a_user);
-	tcase_add_test(tc, root_is_a_link);
-	tcase_add_test(tc, links_on_the_way);
-	tcase_add_test(tc, root_comes_and_goes);
-	tcase_add_test(tc, by_the_loop);
-	tcase_add_test(tc, watches_are_given_back);
-	tcase_add_test(tc, overflow);
-	tcase_add_test(tc, unmount);
-	tcase_add_test(tc, limits);
-	tcase_add_test(tc, many_directories);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
+UNIT_TIMEOUT(300)
 
 UNIT_MAIN("tree_watch")

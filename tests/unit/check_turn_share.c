@@ -22,24 +22,22 @@ static void setup(void)
 	share = (struct turn_share){ 0 };
 }
 
-START_TEST(alone)
+TEST(alone)
 {
 	ck_assert_uint_eq(piece(1), PIECE_MOST);
 	wrote(1, 0, 100);
 	ck_assert_uint_eq(piece(1), PIECE_MOST);
 	ck_assert_uint_eq(piece(2), PIECE_MOST);
 }
-END_TEST
 
 /* One download keeps its piece, whoever is beside it. */
-START_TEST(one_beside_short_ones)
+TEST(one_beside_short_ones)
 {
 	wrote(1, 60, 1);
 	ck_assert_uint_eq(piece(2), PIECE_MOST);
 }
-END_TEST
 
-START_TEST(eight_beside_one_short_one)
+TEST(eight_beside_one_short_one)
 {
 	wrote(1, 1, 8);
 	ck_assert_uint_eq(piece(1), TURN_BYTES / 8);
@@ -51,16 +49,14 @@ START_TEST(eight_beside_one_short_one)
 	wrote(2, 1, 9);
 	ck_assert_uint_eq(piece(2), TURN_BYTES / 12);
 }
-END_TEST
 
-START_TEST(never_less_than_a_frame)
+TEST(never_less_than_a_frame)
 {
 	wrote(1, 1, 1000);
 	ck_assert_uint_eq(piece(2), PIECE_LEAST);
 }
-END_TEST
 
-START_TEST(two_turns_later)
+TEST(two_turns_later)
 {
 	wrote(1, 1, 8);
 	ck_assert_uint_eq(piece(2), TURN_BYTES / 8);
@@ -72,19 +68,7 @@ START_TEST(two_turns_later)
 	wrote(4, 1, 8);
 	ck_assert_uint_eq(piece(6), PIECE_MOST);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("turn_share");
-
-	tcase_add_checked_fixture(c, setup, NULL);
-	tcase_add_test(c, alone);
-	tcase_add_test(c, one_beside_short_ones);
-	tcase_add_test(c, eight_beside_one_short_one);
-	tcase_add_test(c, never_less_than_a_frame);
-	tcase_add_test(c, two_turns_later);
-	return c;
-}
+UNIT_FIXTURE(setup, NULL)
 
 UNIT_MAIN("turn_share")

@@ -109,11 +109,10 @@ static void read_nonsense(void)
 static void (*const readings[])(
 	void) = { read_names, read_too_few_names, read_a_hole, read_nonsense };
 
-START_TEST(reads)
+TEST_ROWS(reads, readings)
 {
 	in_child(readings[_i]);
 }
-END_TEST
 
 /* Each of them lies where another one is to be. */
 static void run_program(void)
@@ -142,11 +141,10 @@ static void run_program(void)
 	_exit(99);
 }
 
-START_TEST(writes)
+TEST(writes)
 {
 	in_child(run_program);
 }
-END_TEST
 
 static void run_nothing(void)
 {
@@ -158,11 +156,10 @@ static void run_nothing(void)
 	MUST(passed_exec(&p, &program, "MORE=1") == -ENOENT);
 }
 
-START_TEST(writes_for_nobody)
+TEST(writes_for_nobody)
 {
 	in_child(run_nothing);
 }
-END_TEST
 
 /* --- how far it is ---------------------------------------------------------------------------- */
 
@@ -174,7 +171,7 @@ static unsigned go_on(unsigned from, unsigned to)
 	return u.state;
 }
 
-START_TEST(steps)
+TEST(steps)
 {
 	states_unit_walk(&upgrade_states,
 		"NONE>BEGIN NONE>HEIR BEGIN>NONE BEGIN>KNOWN KNOWN>NONE KNOWN>OFFERED OFFERED>UNDO "
@@ -182,7 +179,6 @@ START_TEST(steps)
 		"TAKEN>NONE",
 		go_on);
 }
-END_TEST
 
 /* What was called, in its order. */
 static char heard[128];
@@ -312,7 +308,7 @@ static void begin(void)
 	passed_free(&p);
 }
 
-START_TEST(old_hands_over)
+TEST(old_hands_over)
 {
 	begin();
 	say_pid();
@@ -324,9 +320,8 @@ START_TEST(old_hands_over)
 	ck_assert_str_eq(heard, "h2d/a;taken;");
 	ck_assert_int_eq(u.state, UPGRADE_GIVEN);
 }
-END_TEST
 
-START_TEST(old_undoes)
+TEST(old_undoes)
 {
 	begin();
 	say_pid();
@@ -344,13 +339,12 @@ START_TEST(old_undoes)
 	upgrade_abort(&u, "enough");
 	ck_assert_ptr_nonnull(strstr(heard, "undo;enough;"));
 }
-END_TEST
 
 /* Words that may not come yet, or not any more, or are none. */
 static const char *const wrong[] = { "pid 0", "pid x", "pid 1x", "ready", "taken", "go", "gone a",
 	"bye 0", "readyx", "" };
 
-START_TEST(old_does_not_understand)
+TEST_ROWS(old_does_not_understand, wrong)
 {
 	begin();
 	if (*wrong[_i] == '\0') {
@@ -365,7 +359,6 @@ START_TEST(old_does_not_understand)
 	}
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 }
-END_TEST
 
 static void inherit(void)
 {
@@ -377,7 +370,7 @@ static void inherit(void)
 	ck_assert_int_eq(u.pid, getpid());
 }
 
-START_TEST(new_takes_over)
+TEST(new_takes_over)
 {
 	inherit();
 	upgrade_gone(&u, "h2d/a");
@@ -391,9 +384,8 @@ START_TEST(new_takes_over)
 	ck_assert_str_eq(heard, "go;3;");
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 }
-END_TEST
 
-START_TEST(new_loses_the_old)
+TEST_EACH(new_loses_the_old, 3)
 {
 	inherit();
 	if (_i > 0)
@@ -405,41 +397,21 @@ START_TEST(new_loses_the_old)
 	ck_assert_str_eq(heard, _i > 1 ? "go;no bye;" : "lost;");
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 }
-END_TEST
 
-START_TEST(new_does_not_understand)
+TEST_EACH(new_does_not_understand, 2)
 {
 	inherit();
 	say(_i > 0 ? "taken" : "go");
 	ck_assert_str_eq(heard, "lost;");
 }
-END_TEST
 
-START_TEST(no_channel)
+TEST(no_channel)
 {
 	ck_assert(!upgrade_inherit(&u, dup(0)));
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 	ck_assert(!upgrade_ready(&u) && !upgrade_leave(&u));
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("upgrade");
-
-	tcase_add_checked_fixture(t, set_up, tear_down);
-	tcase_add_loop_test(t, reads, 0, sizeof(readings) / sizeof(readings[0]));
-	tcase_add_test(t, writes);
-	tcase_add_test(t, writes_for_nobody);
-	tcase_add_test(t, steps);
-	tcase_add_test(t, old_hands_over);
-	tcase_add_test(t, old_undoes);
-	tcase_add_loop_test(t, old_does_not_understand, 0, sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(t, new_takes_over);
-	tcase_add_loop_test(t, new_loses_the_old, 0, 3);
-	tcase_add_loop_test(t, new_does_not_understand, 0, 2);
-	tcase_add_test(t, no_channel);
-	return t;
-}
+UNIT_FIXTURE(set_up, tear_down)
 
 UNIT_MAIN("upgrade")

@@ -20,15 +20,14 @@ static struct upload_field one(struct slice name, struct slice value)
 	return parse(fields, 2);
 }
 
-START_TEST(absent)
+TEST(absent)
 {
 	struct upload_field u = parse(NULL, 0);
 
 	ck_assert(!u.has_complete && !u.complete && !u.has_offset && !u.has_length && !u.takes_104);
 }
-END_TEST
 
-START_TEST(all)
+TEST(all)
 {
 	const struct field fields[] = {
 		{ SLICE_LIT("upload-complete"), SLICE_LIT("?1") },
@@ -43,10 +42,9 @@ START_TEST(all)
 	ck_assert(u.has_length && u.length == 999999999999999);
 	ck_assert(u.takes_104);
 }
-END_TEST
 
 /* Section 4.1: another value is ignored. */
-START_TEST(ignored)
+TEST(ignored)
 {
 	ck_assert(one(SLICE("upload-complete"), SLICE("?0")).has_complete);
 	ck_assert(!one(SLICE("upload-complete"), SLICE("?0")).complete);
@@ -60,9 +58,8 @@ START_TEST(ignored)
 	ck_assert(!one(SLICE("upload-draft-interop-version"), SLICE("80")).takes_104);
 	ck_assert(!one(SLICE("upload-draft-interop-version"), SLICE("\"8\"")).takes_104);
 }
-END_TEST
 
-START_TEST(twice)
+TEST(twice)
 {
 	const struct field fields[] = {
 		{ SLICE_LIT("upload-complete"), SLICE_LIT("?1") },
@@ -71,9 +68,8 @@ START_TEST(twice)
 
 	ck_assert(!parse(fields, 2).has_complete);
 }
-END_TEST
 
-START_TEST(media_type)
+TEST(media_type)
 {
 	ck_assert(upload_field_is_partial(SLICE("application/partial-upload")));
 	ck_assert(upload_field_is_partial(SLICE("Application/Partial-Upload")));
@@ -83,19 +79,6 @@ START_TEST(media_type)
 	ck_assert(!upload_field_is_partial(SLICE("application/partial")));
 	ck_assert(!upload_field_is_partial(SLICE("application/octet-stream")));
 	ck_assert(!upload_field_is_partial(SLICE("")));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("upload_field");
-
-	tcase_add_test(tc, absent);
-	tcase_add_test(tc, all);
-	tcase_add_test(tc, ignored);
-	tcase_add_test(tc, twice);
-	tcase_add_test(tc, media_type);
-	return tc;
 }
 
 UNIT_MAIN_PURE("upload_field")

@@ -22,7 +22,7 @@ static const struct {
 	{ "a=\"1;2\"", "a=\"1;2\"|" },
 };
 
-START_TEST(a_text)
+TEST_ROWS(a_text, texts)
 {
 	size_t n = strlen(texts[_i].in), count = urlencoded_count(slice_str(texts[_i].in));
 	char *p = malloc(n + 1), out[200] = "";
@@ -42,9 +42,8 @@ START_TEST(a_text)
 	free(p);
 	free(pairs);
 }
-END_TEST
 
-START_TEST(bytes_of_any_value)
+TEST(bytes_of_any_value)
 {
 	char text[] = "%00=a%00b";
 	struct field pair;
@@ -53,16 +52,6 @@ START_TEST(bytes_of_any_value)
 	urlencoded_decode(text, strlen(text), &pair);
 	ck_assert(slice_eq(pair.name, slice_of("", 1)));
 	ck_assert(slice_eq(pair.value, slice_of("a\0b", 3)));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("urlencoded");
-
-	tcase_add_loop_test(c, a_text, 0, sizeof(texts) / sizeof(texts[0]));
-	tcase_add_test(c, bytes_of_any_value);
-	return c;
 }
 
 UNIT_MAIN_PURE("urlencoded")

@@ -3,16 +3,15 @@
 
 #include "unit.h"
 
-START_TEST(who_ticks_is_fine)
+TEST(who_ticks_is_fine)
 {
 	struct watchdog w = { 0 };
 
 	for (unsigned i = 0; i < 100; i++)
 		ck_assert_int_eq(watchdog_look(&w, i / 3, 4), WATCHDOG_FINE);
 }
-END_TEST
 
-START_TEST(who_does_not_is_ended)
+TEST(who_does_not_is_ended)
 {
 	struct watchdog w = { 0 };
 
@@ -26,37 +25,23 @@ START_TEST(who_does_not_is_ended)
 		ck_assert_int_eq(watchdog_look(&w, 8, 3), WATCHDOG_WAIT);
 	ck_assert_int_eq(watchdog_look(&w, 8, 3), WATCHDOG_BEYOND);
 }
-END_TEST
 
-START_TEST(off)
+TEST(off)
 {
 	struct watchdog w = { 0 };
 
 	for (unsigned i = 0; i < 1000; i++)
 		ck_assert_int_eq(watchdog_look(&w, 7, 0), WATCHDOG_FINE);
 }
-END_TEST
 
 /* A worker that has gone mad writes what it likes. */
-START_TEST(any_number_will_do)
+TEST(any_number_will_do)
 {
 	struct watchdog w = { 0 };
 
 	ck_assert_int_eq(watchdog_look(&w, UINT64_MAX, 1), WATCHDOG_FINE);
 	ck_assert_int_eq(watchdog_look(&w, 0, 1), WATCHDOG_FINE);
 	ck_assert_int_eq(watchdog_look(&w, 0, 1), WATCHDOG_STUCK);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *t = tcase_create("watchdog");
-
-	tcase_add_test(t, who_ticks_is_fine);
-	tcase_add_test(t, who_does_not_is_ended);
-	tcase_add_test(t, off);
-	tcase_add_test(t, any_number_will_do);
-	return t;
 }
 
 UNIT_MAIN_PURE("watchdog")

@@ -5,18 +5,9 @@
 #include "states_unit.h"
 #include "unit.h"
 
-START_TEST(states)
+TEST(states)
 {
 	states_unit_walk(&websocket_states, "OPEN>ASKED OPEN>ENDED ASKED>ENDED", NULL);
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("websocket");
-
-	tcase_add_test(c, states);
-	return c;
 }
 
 UNIT_MAIN("websocket")

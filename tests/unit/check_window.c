@@ -63,7 +63,7 @@ static void begins(void)
 }
 
 /* Before the first long body, and not while an answer is awaited; the least round trip counts. */
-START_TEST(round_trips)
+TEST(round_trips)
 {
 	struct window_share brief = { .length = 1000 }, endless = { .length = UINT64_MAX };
 
@@ -87,10 +87,9 @@ START_TEST(round_trips)
 	ck_assert(!w.asks);
 	window_leave(&w, &endless);
 }
-END_TEST
 
 /* A body of no known length: once somebody takes it, and more comes. */
-START_TEST(asks_behind_the_first_bytes)
+TEST(asks_behind_the_first_bytes)
 {
 	window_came(&w, &s, 1000, now_ms);
 	ck_assert(!w.asks);
@@ -99,10 +98,9 @@ START_TEST(asks_behind_the_first_bytes)
 	window_came(&w, &s, 1000, now_ms);
 	ck_assert(w.asks);
 }
-END_TEST
 
 /* 100 KiB each millisecond, 20 ms long: 2000 KiB are on the way. */
-START_TEST(grows)
+TEST(grows)
 {
 	unsigned ms;
 
@@ -121,10 +119,9 @@ START_TEST(grows)
 	for (ms = 0; ms < 100; ms++)
 		ck_assert(!comes(1, 100 << 10));
 }
-END_TEST
 
 /* A path that is shorter than can be told, one that nobody has measured, and a slow one. */
-START_TEST(does_not_grow)
+TEST_EACH(does_not_grow, 3)
 {
 	static const struct {
 		uint64_t rtt_ms;
@@ -138,10 +135,9 @@ START_TEST(does_not_grow)
 		ck_assert(!comes(1, paths[_i].each_ms));
 	ck_assert_uint_eq(w.size, MIB);
 }
-END_TEST
 
 /* A silence is no part of what the path takes. */
-START_TEST(silence)
+TEST(silence)
 {
 	begins();
 	answered_after(100);
@@ -151,10 +147,9 @@ START_TEST(silence)
 	ck_assert(comes(1, 700 << 10));
 	ck_assert_uint_eq(w.size, LIMIT);
 }
-END_TEST
 
 /* No more than is to come; and the next body begins with what the path took. */
-START_TEST(rest)
+TEST(rest)
 {
 	s.length = 3 * MIB;
 	begins();
@@ -169,10 +164,9 @@ START_TEST(rest)
 	window_widen(&w, &s);
 	ck_assert_uint_eq(w.size, LIMIT);
 }
-END_TEST
 
 /* Bytes that nobody takes leave room for the other streams, as far as there is some. */
-START_TEST(lends)
+TEST(lends)
 {
 	size_t lent = 0;
 
@@ -190,9 +184,8 @@ START_TEST(lends)
 	window_taken(&w, &s, SIZE_MAX, now_ms);
 	ck_assert_uint_eq(w.held + w.lent + s.held + s.lent, 0);
 }
-END_TEST
 
-START_TEST(due)
+TEST(due)
 {
 	static const struct {
 		uint32_t size;
@@ -218,22 +211,7 @@ START_TEST(due)
 				      cases[i].eager) == cases[i].due,
 			"case %zu", i);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("window");
-
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, round_trips);
-	tcase_add_test(c, asks_behind_the_first_bytes);
-	tcase_add_test(c, grows);
-	tcase_add_loop_test(c, does_not_grow, 0, 3);
-	tcase_add_test(c, silence);
-	tcase_add_test(c, rest);
-	tcase_add_test(c, lends);
-	tcase_add_test(c, due);
-	return c;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN_PURE("window")

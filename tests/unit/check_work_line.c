@@ -101,7 +101,7 @@ static const char *waiting(void)
 	return order;
 }
 
-START_TEST(shares)
+TEST(shares)
 {
 	int64_t limit = counters->limit_handler_threads;
 
@@ -127,9 +127,8 @@ START_TEST(shares)
 	end(2);
 	ck_assert_str_eq(waiting(), "");
 }
-END_TEST
 
-START_TEST(nobodys)
+TEST(nobodys)
 {
 	for (unsigned i = 0; i < ITEMS; i++)
 		join(i, NULL);
@@ -137,9 +136,8 @@ START_TEST(nobodys)
 	for (unsigned i = 0; i < ITEMS; i++)
 		end(i);
 }
-END_TEST
 
-START_TEST(leaving)
+TEST(leaving)
 {
 	for (unsigned i = 0; i < 4; i++)
 		join(i, clients[0]);
@@ -154,10 +152,9 @@ START_TEST(leaving)
 	ck_assert_str_eq(waiting(), "");
 	ck_assert_int_eq(items[2].done + items[2].ran, 0);
 }
-END_TEST
 
 /* The account lives as long as what its client has in line or in a thread. */
-START_TEST(accounts_stay)
+TEST(accounts_stay)
 {
 	for (unsigned i = 0; i < 3; i++)
 		join(i, clients[0]);
@@ -167,18 +164,7 @@ START_TEST(accounts_stay)
 		end(i);
 	ck_assert_uint_eq(accounts_count(all), 2);
 }
-END_TEST
 
-static TCase *tests(void)
-{
-	TCase *tc = tcase_create("work_line");
-
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, shares);
-	tcase_add_test(tc, nobodys);
-	tcase_add_test(tc, leaving);
-	tcase_add_test(tc, accounts_stay);
-	return tc;
-}
+UNIT_FIXTURE(setup, teardown)
 
 UNIT_MAIN("work_line")

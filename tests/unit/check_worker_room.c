@@ -11,7 +11,7 @@ static void expect(uint64_t descriptors, unsigned wanted, unsigned connections, 
 	ck_assert(descriptors < 4 || room.connections + room.files < descriptors);
 }
 
-START_TEST(shares)
+TEST(shares)
 {
 	expect(524288, 16384, 16384, 4096);
 	expect(1024, 16384, 576, 192);
@@ -20,15 +20,6 @@ START_TEST(shares)
 	expect(16, 16384, 9, 3);
 	expect(1, 16384, 1, 1);
 	expect(UINT64_MAX, 16384, 16384, 4096); /* RLIM_INFINITY */
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("worker_room");
-
-	tcase_add_test(c, shares);
-	return c;
 }
 
 UNIT_MAIN("worker_room")

@@ -212,7 +212,7 @@ static const struct {
 	{ "size", { N(0x01, MESSAGE_MAX - 1), F(0x80, "x") }, "fault 1009 " },
 };
 
-START_TEST(test_frames)
+TEST_ROWS(test_frames, rows)
 {
 	static struct bytes b;
 	static struct script s;
@@ -229,7 +229,6 @@ START_TEST(test_frames)
 	ck_assert_msg(
 		strcmp(s.text, rows[_i].want) == 0, "%s by sevens: %s", rows[_i].autobahn, s.text);
 }
-END_TEST
 
 /* Heads that no frame() above makes. */
 static const struct {
@@ -246,7 +245,7 @@ static const struct {
 	{ "\x81", 1, "" },
 };
 
-START_TEST(test_head)
+TEST_ROWS(test_head, heads)
 {
 	static struct bytes b;
 	static struct script s;
@@ -258,9 +257,8 @@ START_TEST(test_head)
 	run(&s, &b, 1);
 	ck_assert_str_eq(s.text, heads[_i].want);
 }
-END_TEST
 
-START_TEST(test_out)
+TEST(test_out)
 {
 	uint8_t head[WS_OUT_HEAD_MAX];
 
@@ -273,9 +271,8 @@ START_TEST(test_out)
 	ck_assert_uint_eq(ws_head(head, WS_PONG, 65536), 10);
 	ck_assert_mem_eq(head, "\x8a\x7f\0\0\0\0\0\1\0\0", 10);
 }
-END_TEST
 
-START_TEST(test_codes)
+TEST(test_codes)
 {
 	static const unsigned valid[] = { 1000, 1003, 1007, 1014, 3000, 4999 };
 	static const unsigned wrong[] = { 0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535 };
@@ -284,18 +281,6 @@ START_TEST(test_codes)
 		ck_assert(ws_code_valid(valid[i]));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert(!ws_code_valid(wrong[i]));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("ws");
-
-	tcase_add_loop_test(c, test_frames, 0, sizeof(rows) / sizeof(rows[0]));
-	tcase_add_loop_test(c, test_head, 0, sizeof(heads) / sizeof(heads[0]));
-	tcase_add_test(c, test_out);
-	tcase_add_test(c, test_codes);
-	return c;
 }
 
 UNIT_MAIN_PURE("ws")

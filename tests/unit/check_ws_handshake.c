@@ -19,11 +19,10 @@ static const struct {
 	{ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==", false },
 };
 
-START_TEST(test_key)
+TEST_ROWS(test_key, keys)
 {
 	ck_assert(ws_key_valid(slice_str(keys[_i].key)) == keys[_i].valid);
 }
-END_TEST
 
 static const struct {
 	const char *origin, *authority;
@@ -56,15 +55,14 @@ static const struct {
 	{ "", "", false },
 };
 
-START_TEST(test_origin)
+TEST_ROWS(test_origin, origins)
 {
 	ck_assert(ws_origin_same(slice_str(origins[_i].origin), slice_str(origins[_i].authority),
 			  false) == origins[_i].same);
 }
-END_TEST
 
 /* A page that came without TLS may be anybody's, and the user's cookies go to wss: as well. */
-START_TEST(test_origin_of_https)
+TEST(test_origin_of_https)
 {
 	static const char *const authorities[] = { "example.com", "example.com:443",
 		"example.com:80", "example.com:8443" };
@@ -80,9 +78,8 @@ START_TEST(test_origin_of_https)
 		ck_assert(ws_origin_same(slice_str(origin), authority, true));
 	}
 }
-END_TEST
 
-START_TEST(test_listed)
+TEST(test_listed)
 {
 	static const char list[] = " https://a.example  https://b.example:8443 ";
 
@@ -94,7 +91,6 @@ START_TEST(test_listed)
 	ck_assert(!ws_origin_listed(SLICE("https://a.example"), ""));
 	ck_assert(ws_origin_listed(SLICE("null"), "*"));
 }
-END_TEST
 
 static const struct {
 	const char *spoken, *offered, *chosen;
@@ -108,25 +104,12 @@ static const struct {
 	{ "chat", " ,chat.v1,, chat ,", "chat" },
 };
 
-START_TEST(test_protocol)
+TEST_ROWS(test_protocol, protocols)
 {
 	struct slice chosen =
 		ws_protocol_choose(protocols[_i].spoken, slice_str(protocols[_i].offered));
 
 	ck_assert(slice_eq(chosen, slice_str(protocols[_i].chosen)));
-}
-END_TEST
-
-static TCase *tests(void)
-{
-	TCase *c = tcase_create("ws_handshake");
-
-	tcase_add_loop_test(c, test_key, 0, sizeof(keys) / sizeof(keys[0]));
-	tcase_add_loop_test(c, test_origin, 0, sizeof(origins) / sizeof(origins[0]));
-	tcase_add_test(c, test_origin_of_https);
-	tcase_add_test(c, test_listed);
-	tcase_add_loop_test(c, test_protocol, 0, sizeof(protocols) / sizeof(protocols[0]));
-	return c;
 }
 
 UNIT_MAIN_PURE("ws_handshake")

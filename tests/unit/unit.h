@@ -1,8 +1,9 @@
 /*
- * unit: the main() of every libcheck program. A test file defines `static TCase *tests(void)` (or
- * several cases in a Suite by suite_add_tcase in tests()) and ends with UNIT_MAIN("name"), where
- * each check is a process of its own, or UNIT_MAIN_PURE("name"), where pure functions share one: a
- * fork costs more than such a check, and under sanitizers a hundred times as much.
+ * unit: the main() of every libcheck program. A test is TEST(name), or TEST_EACH(name, n), which
+ * runs with _i from 0 to n - 1, or TEST_ROWS(name, rows); it is in the program's one test case by
+ * being there. A file ends with UNIT_MAIN("name"), where each test is a process of its own, or
+ * UNIT_MAIN_PURE("name"), where pure functions share one: a fork costs more than such a test, and
+ * under sanitizers a hundred times as much.
  */
 #ifndef H2D_TESTS_UNIT_H
 #define H2D_TESTS_UNIT_H
@@ -10,6 +11,53 @@
 #include <check.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+static inline TCase *unit_case(void)
+{
+	static TCase *all;
+
+	if (all == NULL)
+		all = tcase_create("all");
+	return all;
+}
+
+/* A statement of the test case: before main(), in the order of the file. */
+#define UNIT_STATEMENT(name, ...) \
+	__attribute__((constructor)) static void unit_##name(void) \
+	{ \
+		__VA_ARGS__; \
+	}
+
+/* TEST_EACH() over the rows of an array; tests of memory's layout leave the sanitizers out. */
+#define TEST_ROWS(name, rows) TEST_RANGE(name, 0, (int)(sizeof(rows) / sizeof((rows)[0])))
+#ifdef __SANITIZE_ADDRESS__
+#define UNIT_SANITIZED 1
+#else
+#define UNIT_SANITIZED 0
+#endif
+
+#define TEST(name)         TEST_RANGE(name, 0, 1)
+#define TEST_EACH(name, n) TEST_RANGE(name, 0, n)
+#define TEST_RANGE(name, from, to) \
+	UNIT_TEST(name, tcase_add_loop_test(unit_case(), &name##_test, from, to))
+/* A test that ends by a signal, n times. */
+#define TEST_SIGNAL(name, n, signal) \
+	UNIT_TEST(name, tcase_add_loop_test_raise_signal(unit_case(), &name##_test, signal, 0, n))
+
+#define UNIT_TEST(name, add) \
+	static void name(int _i); \
+	static const TTest name##_test = { #name, name, __FILE__, __LINE__ }; \
+	UNIT_STATEMENT(add_##name, add) \
+	static void name(int _i __attribute__((unused)))
+
+/* Around each test, in its process. */
+#define UNIT_FIXTURE(setup, teardown) \
+	UNIT_STATEMENT(fixture, tcase_add_checked_fixture(unit_case(), setup, teardown))
+/* Around all tests, in the process that forks them. */
+#define UNIT_FIXTURE_ONCE(setup, teardown) \
+	UNIT_STATEMENT(fixture_once, tcase_add_unchecked_fixture(unit_case(), setup, teardown))
+/* Seconds that a test may take. */
+#define UNIT_TIMEOUT(seconds) UNIT_STATEMENT(timeout, tcase_set_timeout(unit_case(), seconds))
 
 #define UNIT_MAIN(name)      UNIT_MAIN_FORKS(name, CK_FORK_GETENV)
 #define UNIT_MAIN_PURE(name) UNIT_MAIN_FORKS(name, CK_NOFORK)
@@ -22,7 +70,7 @@
 		int failed; \
 \
 		umask(022); /* other users may read what a test writes, unless it says so */ \
-		suite_add_tcase(suite, tests()); \
+		suite_add_tcase(suite, unit_case()); \
 		runner = srunner_create(suite); \
 		srunner_set_fork_status(runner, forks); \
 		srunner_run_all(runner, CK_ENV); \
