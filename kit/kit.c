@@ -78,14 +78,14 @@ static void turn(struct h2d_test *t, int wait_ms)
 }
 
 /* Messages, and tasks of the next turn, too: a body that goes on. */
-static void settle(struct h2d_test *t)
+static void kit_settle(struct h2d_test *t)
 {
 	turn(t, 0);
 	handler_topics_read(&t->env);
 	turn(t, 0);
 }
 
-static void wake(struct proto_host *host)
+static void kit_wake(struct proto_host *host)
 {
 	(void)host; /* each turn looks */
 }
@@ -138,7 +138,7 @@ static void make_env(struct h2d_test *t)
 		.glitches = 5000,
 		.ahead = &t->ahead,
 		.env = &t->env };
-	t->host = (struct proto_host){ .wake = wake, .conn = &t->conn };
+	t->host = (struct proto_host){ .wake = kit_wake, .conn = &t->conn };
 }
 
 static void come(struct h2d_test *t)
@@ -146,10 +146,10 @@ static void come(struct h2d_test *t)
 	t->proto = t->client->speak(&t->conf, &t->host);
 	H2D_ASSERT(t->proto != NULL);
 	t->client->open(t);
-	settle(t);
+	kit_settle(t);
 }
 
-static void leave(struct h2d_test *t)
+static void kit_leave(struct h2d_test *t)
 {
 	t->proto->ops->close(&t->proto);
 	t->client->close(t);
@@ -184,7 +184,7 @@ void h2d_test_close(struct h2d_test **at)
 	struct h2d_test *t = *at;
 	struct strbuf *texts[] = { &t->unsent, &t->fields, &t->content, &t->raw, &t->body };
 
-	leave(t);
+	kit_leave(t);
 	h2d_test_wait(t);
 	work_line_free(&t->api.work_line);
 	handlers_stop(&t->env);
@@ -207,7 +207,7 @@ void h2d_test_close(struct h2d_test **at)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void begin(struct h2d_test *t, const char *method, const char *path,
+static void kit_begin(struct h2d_test *t, const char *method, const char *path,
 	const char *const *fields, bool body, int64_t length)
 {
 	static const char *const no_fields[] = { NULL };
@@ -219,37 +219,37 @@ static void begin(struct h2d_test *t, const char *method, const char *path,
 	t->fields.n = t->content.n = t->raw.n = 0;
 	t->head = strcmp(method, "HEAD") == 0;
 	t->client->begin(t, method, path, fields != NULL ? fields : no_fields, body, length);
-	settle(t);
+	kit_settle(t);
 }
 
 void h2d_test_ask(
 	struct h2d_test *t, const char *method, const char *path, const char *const *fields)
 {
-	begin(t, method, path, fields, false, 0);
+	kit_begin(t, method, path, fields, false, 0);
 }
 
 void h2d_test_begin(struct h2d_test *t, const char *method, const char *path,
 	const char *const *fields, int64_t length)
 {
-	begin(t, method, path, fields, true, length);
+	kit_begin(t, method, path, fields, true, length);
 }
 
 void h2d_test_piece(struct h2d_test *t, const void *data, size_t len)
 {
 	if (len > 0)
 		t->client->piece(t, data, len);
-	settle(t);
+	kit_settle(t);
 }
 
 void h2d_test_end(struct h2d_test *t)
 {
 	t->client->end(t);
-	settle(t);
+	kit_settle(t);
 }
 
 void h2d_test_leave(struct h2d_test *t)
 {
-	leave(t);
+	kit_leave(t);
 	t->asked = false;
 	come(t);
 }
@@ -260,14 +260,14 @@ void h2d_test_pass(struct h2d_test *t, uint64_t ms)
 		now_ms++;
 		turn(t, 0);
 	}
-	settle(t);
+	kit_settle(t);
 }
 
 void h2d_test_wait(struct h2d_test *t)
 {
 	while (work_line_pending(t->api.work_line) > 0 || offload_pending(t->files.offload) > 0)
 		turn(t, -1);
-	settle(t);
+	kit_settle(t);
 }
 
 void h2d_test_publish(struct h2d_test *t, const char *topic, const void *data, size_t len)
@@ -275,7 +275,7 @@ void h2d_test_publish(struct h2d_test *t, const char *topic, const void *data, s
 	int rc = bus_put(t->api.bus, slice_str(topic), slice_of(data, len));
 
 	H2D_ASSERT(rc == 0);
-	settle(t);
+	kit_settle(t);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */

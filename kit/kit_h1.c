@@ -8,12 +8,12 @@
 #include "base/assert.h"
 #include "kit/kit.h"
 
-static void say(struct h2d_test *t, const char *text)
+static void kit_h1_say(struct h2d_test *t, const char *text)
 {
 	kit_say(t, text, strlen(text));
 }
 
-static void begin(struct h2d_test *t, const char *method, const char *path,
+static void kit_h1_begin(struct h2d_test *t, const char *method, const char *path,
 	const char *const *fields, bool body, int64_t length)
 {
 	struct strbuf head = { 0 };
@@ -31,23 +31,23 @@ static void begin(struct h2d_test *t, const char *method, const char *path,
 	strbuf_fini(&head);
 }
 
-static void piece(struct h2d_test *t, const void *data, size_t len)
+static void kit_h1_piece(struct h2d_test *t, const void *data, size_t len)
 {
 	char size[24];
 
 	if (t->chunked) {
 		snprintf(size, sizeof(size), "%zx\r\n", len);
-		say(t, size);
+		kit_h1_say(t, size);
 	}
 	kit_say(t, data, len);
 	if (t->chunked)
-		say(t, "\r\n");
+		kit_h1_say(t, "\r\n");
 }
 
-static void end(struct h2d_test *t)
+static void kit_h1_end(struct h2d_test *t)
 {
 	if (t->chunked)
-		say(t, "0\r\n\r\n");
+		kit_h1_say(t, "0\r\n\r\n");
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void read_answer(struct h2d_test *t)
 	}
 }
 
-static void take(struct h2d_test *t, const void *data, size_t n)
+static void kit_h1_take(struct h2d_test *t, const void *data, size_t n)
 {
 	strbuf_add(&t->raw, slice_of(data, n));
 	H2D_ASSERT(!t->raw.failed);
@@ -143,9 +143,9 @@ static void nothing(struct h2d_test *t)
 const struct kit_client kit_h1 = {
 	.speak = h1_open,
 	.open = nothing,
-	.begin = begin,
-	.piece = piece,
-	.end = end,
-	.take = take,
+	.begin = kit_h1_begin,
+	.piece = kit_h1_piece,
+	.end = kit_h1_end,
+	.take = kit_h1_take,
 	.close = nothing,
 };

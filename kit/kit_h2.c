@@ -63,7 +63,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 	return 0;
 }
 
-static void take(struct h2d_test *t, const void *data, size_t n)
+static void kit_h2_take(struct h2d_test *t, const void *data, size_t n)
 {
 	ssize_t rc = nghttp2_session_mem_recv(t->session, data, n);
 
@@ -98,7 +98,7 @@ static nghttp2_nv nv(const char *name, const char *value)
 		strlen(value), NGHTTP2_NV_FLAG_NONE };
 }
 
-static void begin(struct h2d_test *t, const char *method, const char *path,
+static void kit_h2_begin(struct h2d_test *t, const char *method, const char *path,
 	const char *const *fields, bool body, int64_t length)
 {
 	const nghttp2_data_provider source = { .read_callback = read_body };
@@ -128,14 +128,14 @@ static void go_on(struct h2d_test *t)
 	flush(t);
 }
 
-static void piece(struct h2d_test *t, const void *data, size_t len)
+static void kit_h2_piece(struct h2d_test *t, const void *data, size_t len)
 {
 	strbuf_add(&t->body, slice_of(data, len));
 	H2D_ASSERT(!t->body.failed);
 	go_on(t);
 }
 
-static void end(struct h2d_test *t)
+static void kit_h2_end(struct h2d_test *t)
 {
 	t->body_ended = true;
 	go_on(t);
@@ -171,9 +171,9 @@ static void close_session(struct h2d_test *t)
 const struct kit_client kit_h2 = {
 	.speak = h2_open,
 	.open = open_session,
-	.begin = begin,
-	.piece = piece,
-	.end = end,
-	.take = take,
+	.begin = kit_h2_begin,
+	.piece = kit_h2_piece,
+	.end = kit_h2_end,
+	.take = kit_h2_take,
 	.close = close_session,
 };

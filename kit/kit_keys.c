@@ -34,7 +34,7 @@ void kit_keys_free(void)
 	conf_free(&keys);
 }
 
-static void refuse(void *ctx, const struct conf_pos *pos, const char *message)
+static void kit_keys_refuse(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	(void)pos;
 	fprintf(stderr, "h2d_test_key(\"%s\"): %s\n", (const char *)ctx, message);
@@ -44,7 +44,7 @@ void h2d_test_key(const char *handler, const char *key, const char *value)
 {
 	const struct conf_section *s = conf_table_handler(slice_str(handler));
 	const struct conf_row *row = s != NULL ? conf_table_row(s, slice_str(key)) : NULL;
-	struct conf_faults faults = { .fn = refuse, .ctx = (void *)(uintptr_t)key };
+	struct conf_faults faults = { .fn = kit_keys_refuse, .ctx = (void *)(uintptr_t)key };
 
 	H2D_ASSERT(row != NULL);
 	kit_keys();

@@ -82,7 +82,7 @@ struct told {
 	const struct key_row *row;
 };
 
-static void tell(void *ctx, const struct conf_pos *pos, const char *message)
+static void key_build_tell(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	const struct told *t = ctx;
 
@@ -122,7 +122,7 @@ static void check_default(struct build *b, const struct key_row *row, unsigned t
 		.min = row->min,
 		.max = row->max };
 	struct told told = { b, row };
-	struct conf_faults faults = { .fn = tell, .ctx = &told };
+	struct conf_faults faults = { .fn = key_build_tell, .ctx = &told };
 	const struct conf_pos pos = { .file = row->file, .line = (unsigned)row->line };
 	struct arena arena;
 	struct slot slot;
@@ -133,7 +133,7 @@ static void check_default(struct build *b, const struct key_row *row, unsigned t
 	arena_reset(&arena);
 }
 
-static void check(struct build *b, const struct key_row *row)
+static void key_build_check(struct build *b, const struct key_row *row)
 {
 	unsigned type = type_of(row);
 
@@ -277,7 +277,7 @@ int key_build(const struct key_row *rows, unsigned n, FILE *out, FILE *err)
 	struct build b = { .rows = rows, .n = n, .faults.err = err };
 
 	for (unsigned i = 0; i < n; i++)
-		check(&b, &rows[i]);
+		key_build_check(&b, &rows[i]);
 	if (!b.faults.any)
 		write_table(&b, out);
 	return b.faults.any ? -1 : 0;

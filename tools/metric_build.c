@@ -97,7 +97,7 @@ static void check_bounds(struct build *b, const struct metric_row *row)
 		}
 }
 
-static void check(struct build *b, const struct metric_row *row)
+static void metric_build_check(struct build *b, const struct metric_row *row)
 {
 	check_name(b, row);
 	check_alone(b, row);
@@ -144,7 +144,7 @@ int metric_build(const struct metric_row *rows, unsigned n, FILE *out, FILE *err
 	struct build b = { .rows = rows, .n = n, .faults.err = err };
 
 	for (unsigned i = 0; i < n; i++)
-		check(&b, &rows[i]);
+		metric_build_check(&b, &rows[i]);
 	if (!b.faults.any)
 		write_table(&b, out);
 	return b.faults.any ? -1 : 0;

@@ -13,7 +13,7 @@
 
 enum { TEXT_MAX = 65536 };
 
-static void fail(const char *file, const char *why)
+static void page_gen_fail(const char *file, const char *why)
 {
 	fprintf(stderr, "page_gen: %s: %s\n", file, why);
 	exit(EXIT_FAILURE);
@@ -26,7 +26,7 @@ static size_t read_text(const char *file, char text[TEXT_MAX])
 	size_t n = 0;
 
 	if (f == NULL)
-		fail(file, "cannot be opened");
+		page_gen_fail(file, "cannot be opened");
 	while (fgets(text + n, (int)(TEXT_MAX - n), f) != NULL) {
 		size_t tabs = strspn(text + n, "\t"), length = strlen(text + n + tabs);
 
@@ -35,7 +35,7 @@ static size_t read_text(const char *file, char text[TEXT_MAX])
 			continue;
 		n += length;
 		if (text[n - 1] != '\n')
-			fail(file, "is too long, or its last line has no end");
+			page_gen_fail(file, "is too long, or its last line has no end");
 	}
 	fclose(f);
 	return n;

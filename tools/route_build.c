@@ -161,7 +161,7 @@ static bool check_row(struct builder *builder, const struct route_row *row, stru
 /* --- the tree --------------------------------------------------------------------------------- */
 
 /* Order among siblings: literals first, by length, then by bytes. */
-static int compare(enum kind kind, struct slice literal, const struct branch *br)
+static int route_build_compare(enum kind kind, struct slice literal, const struct branch *br)
 {
 	if (kind != br->kind)
 		return kind < br->kind ? -1 : 1;
@@ -178,9 +178,9 @@ static struct branch *child_for(
 	enum kind kind = kind_of(segment);
 	struct branch **at = &parent->children, *br;
 
-	while (*at != NULL && compare(kind, segment, *at) > 0)
+	while (*at != NULL && route_build_compare(kind, segment, *at) > 0)
 		at = &(*at)->next;
-	if (*at != NULL && compare(kind, segment, *at) == 0)
+	if (*at != NULL && route_build_compare(kind, segment, *at) == 0)
 		return *at;
 	br = must(calloc(1, sizeof(*br)));
 	br->kind = kind;

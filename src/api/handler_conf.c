@@ -17,8 +17,8 @@ static const char *const kinds[] = {
 	[KEY_LIST] = "a list",
 };
 
-static _Noreturn void refuse(const struct h2d_worker *w, const char *key, enum key_kind wanted,
-	const struct key_value *v, const char *call)
+static _Noreturn void handler_conf_refuse(const struct h2d_worker *w, const char *key,
+	enum key_kind wanted, const struct key_value *v, const char *call)
 {
 	char text[TEXT_MAX];
 
@@ -43,7 +43,7 @@ static struct key_value value(
 	if (env->api->key_value != NULL)
 		v = env->api->key_value(env->api->conf, handler_worker_section(w), key);
 	if (v.kind != wanted)
-		refuse(w, key, wanted, &v, call);
+		handler_conf_refuse(w, key, wanted, &v, call);
 	return v;
 }
 

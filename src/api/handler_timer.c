@@ -19,7 +19,7 @@ struct h2d_timer {
 	h2d_timer_fn *fn;
 };
 
-static void fired(struct timer *timer)
+static void handler_timer_fired(struct timer *timer)
 {
 	struct h2d_timer *t = LIST_ENTRY(timer, struct h2d_timer, timer);
 	struct crash_call call;
@@ -35,7 +35,7 @@ static void fired(struct timer *timer)
 	handler_call_exit();
 }
 
-static void leave(struct belonging *b)
+static void handler_timer_leave(struct belonging *b)
 {
 	h2d_timer_stop(LIST_ENTRY(b, struct h2d_timer, belonging));
 }
@@ -47,11 +47,11 @@ struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
-	timer_init(&t->timer, fired);
+	timer_init(&t->timer, handler_timer_fired);
 	t->wheel = &req->env->loop->wheel;
 	t->req = req;
 	t->fn = fn;
-	belonging_add(&req->belongings, &t->belonging, leave);
+	belonging_add(&req->belongings, &t->belonging, handler_timer_leave);
 	return t;
 }
 
@@ -62,7 +62,7 @@ struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *
 	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
-	timer_init(&t->timer, fired);
+	timer_init(&t->timer, handler_timer_fired);
 	t->wheel = &worker->env->loop->wheel;
 	t->worker = worker;
 	t->fn = fn;

@@ -46,7 +46,7 @@ static void call(struct subscription *s, struct slice data)
 
 /* Calls those of a bucket that topic is for; all of them where topic.p is NULL. Any may go, and any
  * may come, meanwhile. */
-static void tell(struct list *bucket, struct slice topic, struct slice data)
+static void handler_topic_tell(struct list *bucket, struct slice topic, struct slice data)
 {
 	struct list turn, *node;
 
@@ -69,9 +69,10 @@ static void on_message(void *ctx, struct slice topic, struct slice data, uint64_
 	if (lost > 0) {
 		COUNT(messages_lost, lost);
 		for (unsigned i = 0; i < BUCKETS; i++)
-			tell(&t->buckets[i], (struct slice){ 0 }, (struct slice){ 0 });
+			handler_topic_tell(
+				&t->buckets[i], (struct slice){ 0 }, (struct slice){ 0 });
 	}
-	tell(bucket_of(t, topic), topic, data);
+	handler_topic_tell(bucket_of(t, topic), topic, data);
 }
 
 static struct topics *topics_new(struct http_env *env)
@@ -115,7 +116,7 @@ int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, 
 }
 
 /* Nobody hands it a message any more. */
-static void leave(struct belonging *b)
+static void handler_topic_leave(struct belonging *b)
 {
 	list_remove(&LIST_ENTRY(b, struct subscription, belonging)->node);
 }
@@ -137,7 +138,7 @@ int h2d_subscribe(struct h2d_req *req, const char *topic, h2d_message_fn *fn)
 		env->api->topics = topics_new(env);
 	if (s->topic.p == NULL || env->api->topics == NULL)
 		return -1;
-	belonging_add(&req->belongings, &s->belonging, leave);
+	belonging_add(&req->belongings, &s->belonging, handler_topic_leave);
 	list_append(bucket_of(env->api->topics, s->topic), &s->node);
 	return 0;
 }

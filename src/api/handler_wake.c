@@ -129,7 +129,7 @@ void handler_wakes_close(struct http_env *env)
 }
 
 /* No wake comes to the request any more. */
-static void leave(struct belonging *b)
+static void handler_wake_leave(struct belonging *b)
 {
 	struct h2d_waker *w = LIST_ENTRY(b, struct h2d_waker, belonging);
 
@@ -160,7 +160,7 @@ struct h2d_waker *h2d_waker_new(struct h2d_req *req, h2d_wake_fn *fn)
 	pthread_mutex_lock(&w->wakes->lock);
 	w->wakes->wakers++;
 	pthread_mutex_unlock(&w->wakes->lock);
-	belonging_add(&req->belongings, &w->belonging, leave);
+	belonging_add(&req->belongings, &w->belonging, handler_wake_leave);
 	return w;
 }
 

@@ -25,7 +25,8 @@ struct h2d_watch {
 
 /* --- start and stop --------------------------------------------------------------------------- */
 
-static struct h2d_worker *find(const struct http_env *env, const struct h2d_handler *handler)
+static struct h2d_worker *handler_worker_find(
+	const struct http_env *env, const struct h2d_handler *handler)
 {
 	for (unsigned i = 0; i < env->api->nworkers; i++)
 		if (env->api->workers[i].handler == handler)
@@ -45,7 +46,7 @@ static int allow_websockets(struct http_env *env, const struct h2d_handler *hand
 	return env->api->websockets != NULL ? 0 : -1;
 }
 
-static int start(struct h2d_worker *w)
+static int handler_worker_start(struct h2d_worker *w)
 {
 	struct crash_call call;
 	int rc, error;
@@ -93,18 +94,18 @@ int handlers_start(struct http_env *env)
 		return -1;
 	}
 	for (unsigned i = 0; i < t->nroutes && rc == 0; i++) {
-		if (find(env, t->routes[i].handler) != NULL)
+		if (handler_worker_find(env, t->routes[i].handler) != NULL)
 			continue;
 		env->api->workers[env->api->nworkers] = (struct h2d_worker){
 			.env = env,
 			.handler = t->routes[i].handler,
 		};
-		rc = start(&env->api->workers[env->api->nworkers++]);
+		rc = handler_worker_start(&env->api->workers[env->api->nworkers++]);
 	}
 	return rc;
 }
 
-static void stop(struct h2d_worker *w)
+static void handler_worker_stop(struct h2d_worker *w)
 {
 	struct crash_call call;
 
@@ -122,7 +123,7 @@ static void stop(struct h2d_worker *w)
 void handlers_stop(struct http_env *env)
 {
 	while (env->api->nworkers > 0)
-		stop(&env->api->workers[--env->api->nworkers]);
+		handler_worker_stop(&env->api->workers[--env->api->nworkers]);
 	free(env->api->workers);
 	env->api->workers = NULL;
 	handler_wakes_close(env);
@@ -133,7 +134,7 @@ void handlers_stop(struct http_env *env)
 struct h2d_worker *h2d_req_worker(const struct h2d_req *req)
 {
 	HANDLER_CALL();
-	return req->handler != NULL ? find(req->env, req->handler) : NULL;
+	return req->handler != NULL ? handler_worker_find(req->env, req->handler) : NULL;
 }
 
 void *h2d_worker_context(const struct h2d_worker *worker)

@@ -103,7 +103,7 @@ struct form {
 };
 
 /* Tells the handler, which replies now or later; the body is nobody's any more. */
-static void finish(struct h2d_req *req, int status)
+static void params_finish(struct h2d_req *req, int status)
 {
 	struct form *form = req->hook_state;
 	struct crash_call call;
@@ -114,11 +114,11 @@ static void finish(struct h2d_req *req, int status)
 	handler_call_exit();
 }
 
-static void refuse(struct h2d_req *req, const struct err *err)
+static void params_refuse(struct h2d_req *req, const struct err *err)
 {
 	err_log(err, req_client(req));
 	req_record_error(&req->record, err);
-	finish(req, err->status);
+	params_finish(req, err->status);
 }
 
 /* Room for n bytes more. Memory of requests is not given back, so it doubles. */
@@ -141,7 +141,7 @@ static int make_room(struct form *form, struct arena *arena, size_t n)
 	return 0;
 }
 
-static const struct err *take(struct form *form, struct arena *arena, struct slice piece)
+static const struct err *params_take(struct form *form, struct arena *arena, struct slice piece)
 {
 	if (piece.n > form->max - form->n)
 		return ERR_BODY_TOO_LARGE;
@@ -152,7 +152,7 @@ static const struct err *take(struct form *form, struct arena *arena, struct sli
 	return NULL;
 }
 
-static void decode(struct h2d_req *req)
+static void params_decode(struct h2d_req *req)
 {
 	struct form *form = req->hook_state;
 
@@ -160,11 +160,11 @@ static void decode(struct h2d_req *req)
 		req->form_params = params_new(&req->arena, form->p, form->n);
 		/* Names without end are too much, as bytes are. */
 		if (req->form_params == NULL) {
-			refuse(req, ERR_BODY_TOO_LARGE);
+			params_refuse(req, ERR_BODY_TOO_LARGE);
 			return;
 		}
 	}
-	finish(req, 200);
+	params_finish(req, 200);
 }
 
 static void on_body(struct h2d_req *req)
@@ -174,14 +174,14 @@ static void on_body(struct h2d_req *req)
 	struct body_piece *piece;
 
 	while (err == NULL && (piece = body_queue_take(&req->body_queue)) != NULL) {
-		err = take(form, &req->arena, slice_of(piece->bytes, piece->n));
+		err = params_take(form, &req->arena, slice_of(piece->bytes, piece->n));
 		req->stream->consume(req, piece->n);
 		body_pieces_free(piece);
 	}
 	if (err != NULL)
-		refuse(req, err);
+		params_refuse(req, err);
 	else if (req->body_queue.ended)
-		decode(req);
+		params_decode(req);
 }
 
 static void on_gone(struct h2d_req *req)
@@ -217,9 +217,9 @@ void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done)
 	form->max = max;
 	req_hook(req, &form_hook, form);
 	if (req->has_body && !is_form(req))
-		refuse(req, ERR_FORM_TYPE);
+		params_refuse(req, ERR_FORM_TYPE);
 	else if (req->has_body && req->body_length != BODY_UNKNOWN && req->body_length > max)
-		refuse(req, ERR_BODY_TOO_LARGE);
+		params_refuse(req, ERR_BODY_TOO_LARGE);
 	else
 		req_body_draw(req);
 }

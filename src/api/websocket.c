@@ -62,7 +62,7 @@ static void silent(struct websocket *ws)
 		websocket_set_timer(ws, idle_ms(ws));
 }
 
-static void fired(struct timer *timer)
+static void websocket_fired(struct timer *timer)
 {
 	struct websocket *ws = LIST_ENTRY(timer, struct websocket, timer);
 	uint64_t ms = clock_ms() - ws->heard_ms, idle = idle_ms(ws);
@@ -119,7 +119,7 @@ void websocket_open(struct websocket *ws)
 	struct h2d_req *req = ws->req;
 
 	ws_in_init(&ws->in.ws, websocket_or(ws->kind->message_max, MESSAGE_MAX));
-	timer_init(&ws->timer, fired);
+	timer_init(&ws->timer, websocket_fired);
 	task_init(&ws->turn, turn);
 	list_append(&req->env->api->websockets->all, &ws->node);
 	COUNT(websockets, 1);
@@ -181,7 +181,7 @@ size_t h2d_websocket_waiting(const struct h2d_req *req)
 }
 
 /* Where nothing waits, no byte that goes out will tell of room. */
-static int refuse(struct websocket *ws)
+static int websocket_refuse(struct websocket *ws)
 {
 	ws->refused = true;
 	if (websocket_waiting(ws) <= websocket_send_max(ws) / 2)
@@ -200,7 +200,7 @@ int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *d
 	if (ws == NULL || ws->state != WEBSOCKET_OPEN)
 		return -1;
 	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len))
-		return refuse(ws);
+		return websocket_refuse(ws);
 	if (kind == H2D_WS_TEXT && (!utf8_goes_on(&utf8, message) || utf8.need > 0)) {
 		HANDLER_SLIP(req, "its text is no UTF-8, so it is not sent");
 		return -1;

@@ -58,7 +58,7 @@ static const struct err *fault_of(struct h2d_req *req)
 	return origin_may(req, req->handler->websocket) ? NULL : ERR_WEBSOCKET_ORIGIN;
 }
 
-static int refuse(struct h2d_req *req, const struct err *err)
+static int websocket_accept_refuse(struct h2d_req *req, const struct err *err)
 {
 	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
 	if (err == ERR_WEBSOCKET_ORIGIN)
@@ -116,16 +116,16 @@ int h2d_accept_websocket(struct h2d_req *req)
 	HANDLER_MUST(req, req->owes, ONCE);
 	err = fault_of(req);
 	if (err != NULL)
-		return refuse(req, err);
+		return websocket_accept_refuse(req, err);
 	HANDLER_MUST(req, req->body_state == REQ_BODY_NONE || req->body_state == REQ_BODY_LINE,
 		WEBSOCKET);
 	ws = arena_zalloc(&req->arena, sizeof(*ws));
 	if (ws == NULL || req->env->api->websockets == NULL)
-		return refuse(req, ERR_NO_MEMORY);
+		return websocket_accept_refuse(req, ERR_NO_MEMORY);
 	ws->req = req;
 	ws->kind = req->handler->websocket;
 	if ((has_key(req) && add_accept(req) < 0) || add_protocol(req, ws) < 0)
-		return refuse(req, ERR_NO_MEMORY);
+		return websocket_accept_refuse(req, ERR_NO_MEMORY);
 	websocket_body(&req->reply.body, ws);
 	req->stream->tunnel(req);
 	reply_send(req, 200);

@@ -47,7 +47,7 @@ static void on_late(struct timer *t)
 		w->call.target.n < 100 ? (int)w->call.target.n : 100, w->call.target.p);
 }
 
-static void finish(struct work *w)
+static void work_finish(struct work *w)
 {
 	struct h2d_req *req = w->req;
 	h2d_work_done *done = w->done;
@@ -102,18 +102,18 @@ static void in_loop(struct work_turn *t)
 
 	if (w->req != NULL)
 		list_remove(&w->belonging.node);
-	finish(w);
+	work_finish(w);
 }
 
 /* Work that no thread has begun with is left out, and its done() is called now; the rest comes to
  * its done() without a request. */
-static void leave(struct belonging *b)
+static void work_leave(struct belonging *b)
 {
 	struct work *w = LIST_ENTRY(b, struct work, belonging);
 
 	w->req = NULL;
 	if (work_line_leave(&w->turn))
-		finish(w);
+		work_finish(w);
 }
 
 /* The thread may tell of the request when that is gone. */
@@ -149,6 +149,6 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 	timer_init(&w->late, on_late);
 	if (req->env->conf.handler_ms > 0)
 		timer_arm(&req->env->loop->wheel, &w->late, clock_ms() + req->env->conf.handler_ms);
-	belonging_add(&req->belongings, &w->belonging, leave);
+	belonging_add(&req->belongings, &w->belonging, work_leave);
 	return 0;
 }

@@ -72,7 +72,7 @@ static void in_thread(struct job *j)
 	t->work(t);
 }
 
-static int begin(struct work_turn *t)
+static int work_line_begin(struct work_turn *t)
 {
 	int rc = offload_submit(t->line->threads, &t->job);
 
@@ -91,7 +91,7 @@ static void over(struct work_turn *t)
 	while ((turn = line_next(line)) != NULL) {
 		struct work_turn *next = LIST_ENTRY(turn, struct work_turn, turn);
 		struct account *held = turn->account;
-		int rc = begin(next);
+		int rc = work_line_begin(next);
 
 		/* Whoever waits does so for a thread that was started. */
 		H2D_ASSERT(rc == 0);
@@ -118,7 +118,7 @@ int work_line_join(struct work_line *line, struct work_turn *t, struct account *
 	t->job.class = JOB_HANDLER;
 	t->job.owner = account;
 	if (line_is_free(&line->line, account))
-		return begin(t);
+		return work_line_begin(t);
 	wait_for_turn(line, t, account);
 	return 0;
 }

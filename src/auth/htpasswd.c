@@ -52,7 +52,7 @@ bool htpasswd_plain(struct slice hash)
 }
 
 /* Cuts s at the first c; what is behind it is left in *rest. */
-static struct slice cut(struct slice s, char c, struct slice *rest)
+static struct slice htpasswd_cut(struct slice s, char c, struct slice *rest)
 {
 	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
 	size_t n = at != NULL ? (size_t)(at - s.p) : s.n;
@@ -70,7 +70,7 @@ static struct slice without_mark(struct slice text)
 /* Takes the next line off text. */
 static struct slice next_line(struct slice *text)
 {
-	struct slice line = cut(*text, '\n', text);
+	struct slice line = htpasswd_cut(*text, '\n', text);
 
 	if (line.n > 0 && line.p[line.n - 1] == '\r')
 		line.n--;
@@ -81,8 +81,8 @@ static void split_line(struct slice line, struct slice *user, struct slice *hash
 {
 	struct slice rest;
 
-	*user = cut(line, ':', &rest);
-	*hash = cut(rest, ':', &rest);
+	*user = htpasswd_cut(line, ':', &rest);
+	*hash = htpasswd_cut(rest, ':', &rest);
 }
 
 /* The next user of the text, with its hash. False: there is none. */
@@ -193,7 +193,7 @@ static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 
 /* A check of each kind is made for every name: nobody shall learn who is in the file, and
  * who of these is locked. */
-static enum htpasswd_result compare(struct htpasswd *h, struct slice text)
+static enum htpasswd_result htpasswd_compare(struct htpasswd *h, struct slice text)
 {
 	struct slice hashes[KINDS_MAX], hash = htpasswd_find(text, h->user), kind, other;
 	unsigned n = find_kinds(text, hashes);
@@ -264,7 +264,7 @@ enum htpasswd_result htpasswd_check(struct htpasswd *h)
 	if (text.p == NULL)
 		return HTPASSWD_FAILED;
 	h->stamp = file_id_of(&st);
-	result = compare(h, text);
+	result = htpasswd_compare(h, text);
 	discard(text);
 	return result;
 }

@@ -18,13 +18,13 @@ static size_t aligned(size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static void take(const unsigned char *id, size_t n)
+static void build_id_take(const unsigned char *id, size_t n)
 {
 	for (size_t i = 0; i < n && i < BYTES_MAX; i++)
 		snprintf(text + 2 * i, 3, "%02x", id[i]);
 }
 
-static void look(const char *p, size_t n)
+static void build_id_look(const char *p, size_t n)
 {
 	ElfW(Nhdr) note;
 
@@ -38,7 +38,8 @@ static void look(const char *p, size_t n)
 			return;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
 			memcmp(p + sizeof(note), "GNU", sizeof("GNU")) == 0)
-			take((const unsigned char *)p + sizeof(note) + name, note.n_descsz);
+			build_id_take(
+				(const unsigned char *)p + sizeof(note) + name, note.n_descsz);
 		p += all;
 		n -= all;
 	}
@@ -50,7 +51,7 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *ctx)
 	(void)size, (void)ctx;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_NOTE)
-			look((const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			build_id_look((const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
 				info->dlpi_phdr[i].p_memsz);
 	return 1;
 }

@@ -26,7 +26,7 @@ struct words {
 	size_t at, size;
 };
 
-static void put(struct words *w, struct slice s)
+static void crash_put(struct words *w, struct slice s)
 {
 	for (size_t i = 0; i < s.n && w->at + 1 < w->size; i++)
 		w->p[w->at++] = s.p[i];
@@ -42,20 +42,20 @@ static void put_number(struct words *w, uint64_t n, unsigned base)
 		digits[--i] = "0123456789abcdef"[n % base];
 		n /= base;
 	} while (n > 0);
-	put(w, slice_of(digits + i, sizeof(digits) - i));
+	crash_put(w, slice_of(digits + i, sizeof(digits) - i));
 }
 
 static void put_call(struct words *w, const struct crash_call *call)
 {
-	put(w, SLICE(", in handler "));
-	put(w, slice_str(call->handler));
+	crash_put(w, SLICE(", in handler "));
+	crash_put(w, slice_str(call->handler));
 	if (call->method.n == 0)
 		return;
-	put(w, SLICE(", in the request "));
-	put(w, call->method);
-	put(w, SLICE(" "));
-	put(w, slice_of(call->target.p,
-		       call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN));
+	crash_put(w, SLICE(", in the request "));
+	crash_put(w, call->method);
+	crash_put(w, SLICE(" "));
+	crash_put(w, slice_of(call->target.p,
+			     call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN));
 }
 
 void crash_tell(char *words, size_t n, size_t size)
@@ -70,10 +70,10 @@ static void write_words(const siginfo_t *info)
 {
 	struct words w = { out, 0, out_size };
 
-	put(&w, SLICE("signal "));
+	crash_put(&w, SLICE("signal "));
 	put_number(&w, (uint64_t)info->si_signo, 10);
 	if (info->si_code > 0) { /* the kernel's own: a fault, and no kill(2) */
-		put(&w, SLICE(" at address 0x"));
+		crash_put(&w, SLICE(" at address 0x"));
 		put_number(&w, (uintptr_t)info->si_addr, 16);
 	}
 	crash_tell(out, w.at, out_size);

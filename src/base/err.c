@@ -31,7 +31,7 @@ static const struct {
 #include "base/err_limits.def"
 };
 
-static void count(const struct err *err)
+static void err_count(const struct err *err)
 {
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (*limits[i].err == err)
@@ -40,20 +40,20 @@ static void count(const struct err *err)
 
 void err_log(const struct err *err, const struct addr *peer)
 {
-	count(err);
+	err_count(err);
 	if (err->level <= log_max)
 		log_limited(err->kind, err->level, "connection %s: %s", ADDR_HOST(peer), err->text);
 }
 
 void err_log_silent(const struct err *err, const struct addr *peer)
 {
-	count(err);
+	err_count(err);
 	log_debug("connection %s: not a byte came: %s", ADDR_HOST(peer), err->text);
 }
 
 void err_log_dry(const struct err *err, const struct addr *peer)
 {
-	count(err);
+	err_count(err);
 	if (err->level <= log_max)
 		log_limited(err->kind, err->level,
 			"connection %s: %s (limit-dry-run: served all the same)", ADDR_HOST(peer),

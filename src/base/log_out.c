@@ -29,7 +29,7 @@ static ssize_t write_if_polled(int fd, const char *p, size_t n)
 	return -1;
 }
 
-static ssize_t put(int fd, mode_t mode, const char *p, size_t n)
+static ssize_t log_out_put(int fd, mode_t mode, const char *p, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)p, .iov_len = n };
 	ssize_t rc;
@@ -67,7 +67,7 @@ static bool take_back(int fd, mode_t mode, size_t n)
 
 /* One write of at most PIPE_BUF bytes is whole or nothing in a pipe, even if other processes write
  * to it. */
-static size_t piece(mode_t mode, const char *p, size_t n)
+static size_t log_out_piece(mode_t mode, const char *p, size_t n)
 {
 	const char *end;
 
@@ -81,7 +81,7 @@ static size_t piece(mode_t mode, const char *p, size_t n)
 
 static bool mend(struct log_out *o, int fd, mode_t mode)
 {
-	if (o->torn && put(fd, mode, "\n", 1) == 1)
+	if (o->torn && log_out_put(fd, mode, "\n", 1) == 1)
 		o->torn = false;
 	return !o->torn;
 }
@@ -94,8 +94,8 @@ size_t log_out_write(struct log_out *o, int fd, const char *p, size_t n)
 	if (fstat(fd, &st) < 0 || !mend(o, fd, st.st_mode))
 		return 0;
 	while (done < n) {
-		size_t want = piece(st.st_mode, p + done, n - done), lines;
-		ssize_t got = put(fd, st.st_mode, p + done, want);
+		size_t want = log_out_piece(st.st_mode, p + done, n - done), lines;
+		ssize_t got = log_out_put(fd, st.st_mode, p + done, want);
 
 		if (got < 0 && errno == EINTR)
 			continue;

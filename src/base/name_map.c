@@ -19,7 +19,7 @@ static uint64_t hash(struct slice name)
 }
 
 /* The slot that has name, or the free one where it belongs. */
-static struct name_slot *look(struct name_slot *slots, unsigned nslots, struct slice name)
+static struct name_slot *name_map_look(struct name_slot *slots, unsigned nslots, struct slice name)
 {
 	struct name_slot *s = &slots[hash(name) & (nslots - 1)];
 
@@ -28,7 +28,7 @@ static struct name_slot *look(struct name_slot *slots, unsigned nslots, struct s
 	return s;
 }
 
-static bool grow(struct name_map *m)
+static bool name_map_grow(struct name_map *m)
 {
 	unsigned nslots = m->nslots > 0 ? 2 * m->nslots : SLOTS_LEAST;
 	struct name_slot *slots = calloc(nslots, sizeof(*slots));
@@ -37,7 +37,7 @@ static bool grow(struct name_map *m)
 		return false;
 	for (unsigned i = 0; i < m->nslots; i++)
 		if (m->slots[i].name.p != NULL)
-			*look(slots, nslots, m->slots[i].name) = m->slots[i];
+			*name_map_look(slots, nslots, m->slots[i].name) = m->slots[i];
 	free(m->slots);
 	m->slots = slots;
 	m->nslots = nslots;
@@ -48,9 +48,9 @@ unsigned *name_map_put(struct name_map *m, struct slice name)
 {
 	struct name_slot *s;
 
-	if (m->n >= m->nslots / 4 * 3 && !grow(m))
+	if (m->n >= m->nslots / 4 * 3 && !name_map_grow(m))
 		return NULL;
-	s = look(m->slots, m->nslots, name);
+	s = name_map_look(m->slots, m->nslots, name);
 	if (s->name.p == NULL) {
 		s->name = name;
 		m->n++;
@@ -60,7 +60,7 @@ unsigned *name_map_put(struct name_map *m, struct slice name)
 
 unsigned name_map_get(const struct name_map *m, struct slice name)
 {
-	return m->nslots > 0 ? look(m->slots, m->nslots, name)->value : 0;
+	return m->nslots > 0 ? name_map_look(m->slots, m->nslots, name)->value : 0;
 }
 
 void name_map_fini(struct name_map *m)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static int compare(struct slice a, struct slice b)
+static int prefix_index_compare(struct slice a, struct slice b)
 {
 	size_t n = a.n < b.n ? a.n : b.n;
 	int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
@@ -17,7 +17,7 @@ static int compare(struct slice a, struct slice b)
 static int entry_order(const void *a, const void *b)
 {
 	const struct prefix_entry *x = a, *y = b;
-	int order = compare(x->prefix, y->prefix);
+	int order = prefix_index_compare(x->prefix, y->prefix);
 
 	return order != 0 ? order : (x->of > y->of) - (x->of < y->of);
 }
@@ -44,7 +44,7 @@ static unsigned rank(const struct prefix_index *x, struct slice s, bool with_equ
 	while (low < high) {
 		unsigned mid = low + (high - low) / 2;
 
-		if (compare(x->v[mid].prefix, s) < (int)with_equal)
+		if (prefix_index_compare(x->v[mid].prefix, s) < (int)with_equal)
 			low = mid + 1;
 		else
 			high = mid;

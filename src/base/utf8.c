@@ -6,7 +6,7 @@
 
 /* A byte that begins a character of several; *part: what comes behind it. RFC 3629, 4: no longer
  * forms than needed, no surrogates, nothing above U+10FFFF. */
-static bool begin(struct utf8_part *part, unsigned char c)
+static bool utf8_begin(struct utf8_part *part, unsigned char c)
 {
 	if (c < 0xc2 || c > 0xf4)
 		return false;
@@ -34,7 +34,7 @@ size_t utf8_sequence(struct slice s)
 
 	if (c < 0x80)
 		return 1;
-	if (!begin(&part, c) || s.n <= part.need)
+	if (!utf8_begin(&part, c) || s.n <= part.need)
 		return 0;
 	n = part.need + 1u;
 	for (size_t i = 1; i < n; i++)
@@ -51,7 +51,7 @@ bool utf8_goes_on(struct utf8_part *part, struct slice piece)
 	for (size_t i = 0; i < piece.n; i++) {
 		unsigned char c = (unsigned char)piece.p[i];
 
-		if (part->need > 0 ? !follows(part, c) : c >= 0x80 && !begin(part, c))
+		if (part->need > 0 ? !follows(part, c) : c >= 0x80 && !utf8_begin(part, c))
 			return false;
 		/* Plain text goes by eight bytes at a time. */
 		while (part->need == 0 && piece.n - i > 8) {

@@ -37,7 +37,7 @@ void board_conns_end(struct board_conns *t, unsigned live, uint64_t now_ms)
 }
 
 /* False: the table was written meanwhile. */
-static bool copy(struct board_conns *to, const struct board_conns *from)
+static bool board_conns_copy(struct board_conns *to, const struct board_conns *from)
 {
 	uint32_t version = __atomic_load_n(&from->version, __ATOMIC_ACQUIRE);
 
@@ -67,7 +67,7 @@ bool board_conns_read(struct board_conns *to, const struct board_conns *from, ui
 
 	if (LOAD(from->at_ms) < since_ms)
 		return false;
-	while (!copy(to, from))
+	while (!board_conns_copy(to, from))
 		if (++tries == TRIES)
 			return false;
 	for (unsigned i = 0; i < to->n; i++)

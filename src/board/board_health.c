@@ -28,7 +28,7 @@ enum {
 	WANTED = BOARD_HEALTH_LEAVING | BOARD_HEALTH_DRAINED,
 };
 
-static void answer(struct h2d_req *req, int status, struct slice text)
+static void board_health_answer(struct h2d_req *req, int status, struct slice text)
 {
 	h2d_reply_field(req, "cache-control", "no-store");
 	reply_bytes(req, status, "text/plain; charset=utf-8", text);
@@ -45,11 +45,11 @@ static void explain(struct h2d_req *req, uint32_t facts)
 	if (t.failed)
 		h2d_reply_error(req, 503);
 	else
-		answer(req, 503, slice_of(t.p, t.n));
+		board_health_answer(req, 503, slice_of(t.p, t.n));
 	strbuf_fini(&t);
 }
 
-static void start(struct h2d_req *req, void *state)
+static void board_health_start(struct h2d_req *req, void *state)
 {
 	/* --explain answers without a scoreboard. */
 	uint32_t facts = req->env->admin != NULL ? board_health(req->env->admin->board) : 0;
@@ -58,17 +58,18 @@ static void start(struct h2d_req *req, void *state)
 	if (req->env->draining)
 		facts |= BOARD_HEALTH_LEAVING;
 	if (facts == 0)
-		answer(req, 200, SLICE("ok\n"));
+		board_health_answer(req, 200, SLICE("ok\n"));
 	else if (req->conn->admin)
 		explain(req, facts);
 	else
-		answer(req, 503, facts & ~WANTED ? SLICE("not ready\n") : SLICE("draining\n"));
+		board_health_answer(
+			req, 503, facts & ~WANTED ? SLICE("not ready\n") : SLICE("draining\n"));
 }
 
 const struct h2d_handler h2d_handler_health = {
 	.name = "health",
 	.scope = H2D_ON_ADMIN,
-	.start = start,
+	.start = board_health_start,
 };
 
 /* --- what HAProxy's agent-check is told ------------------------------------------------------ */

@@ -377,7 +377,7 @@ static enum metrics_form form_for(const struct h2d_req *req)
 	return open ? METRICS_OPEN : METRICS_TEXT;
 }
 
-static void start(struct h2d_req *req, void *state)
+static void metrics_start(struct h2d_req *req, void *state)
 {
 	static const char *const types[] = {
 		[METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
@@ -401,5 +401,5 @@ static void start(struct h2d_req *req, void *state)
 const struct h2d_handler h2d_handler_metrics = {
 	.name = "metrics",
 	.scope = H2D_ON_ADMIN,
-	.start = start,
+	.start = metrics_start,
 };

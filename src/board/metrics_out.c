@@ -43,7 +43,7 @@ static void put_unit(struct metrics_out *o)
 }
 
 /* The end of the family's name in its samples and, in the older format, in its head. */
-static const char *behind(const struct metrics_out *o)
+static const char *metrics_out_behind(const struct metrics_out *o)
 {
 	return o->type == METRICS_COUNTER ? "_total" : o->type == METRICS_INFO ? "_info" : "";
 }
@@ -57,7 +57,7 @@ void metrics_family(
 
 	o->type = type;
 	o->name = name;
-	end = open ? "" : behind(o);
+	end = open ? "" : metrics_out_behind(o);
 	strbuf_printf(&o->t, "# TYPE %s%s%s %s\n", prefix(o), name, end,
 		type == METRICS_INFO && !open ? "gauge" : types[type]);
 	if (open)
@@ -88,7 +88,7 @@ static void put_name(struct metrics_out *o, const char *end, const struct metric
 void metrics_sample(
 	struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels, int64_t value)
 {
-	put_name(o, behind(o), labels, nlabels, NULL);
+	put_name(o, metrics_out_behind(o), labels, nlabels, NULL);
 	strbuf_printf(&o->t, "%" PRId64 "\n", value);
 }
 
@@ -125,7 +125,7 @@ void metrics_number(struct metrics_out *o, double value)
 {
 	char text[32];
 
-	put_name(o, behind(o), NULL, 0, NULL);
+	put_name(o, metrics_out_behind(o), NULL, 0, NULL);
 	strbuf_printf(&o->t, "%s\n", handler_counts_text(text, value));
 }
 

@@ -134,7 +134,7 @@ static bool all_have_shown(const struct board *b, uint64_t since_ms)
 	return true;
 }
 
-static void answer(struct h2d_req *req, const struct asked *a)
+static void status_connections_answer(struct h2d_req *req, const struct asked *a)
 {
 	const struct board *b = req->env->admin->board;
 	struct board_conns *copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
@@ -150,33 +150,33 @@ static void answer(struct h2d_req *req, const struct asked *a)
 }
 
 /* Asks again each time: what was asked too soon, or found a queue full, was not heard. */
-static void look(struct h2d_req *req, void *state)
+static void status_connections_look(struct h2d_req *req, void *state)
 {
 	struct asked *a = state;
 	struct admin *admin = req->env->admin;
 
 	admin->show_connections(admin);
 	if (all_have_shown(admin->board, since(a)) || clock_ms() - a->at_ms >= PATIENCE_MS)
-		answer(req, a);
+		status_connections_answer(req, a);
 	else
 		h2d_timer_set(a->timer, LOOK_MS);
 }
 
-static void start(struct h2d_req *req, void *state)
+static void status_connections_start(struct h2d_req *req, void *state)
 {
 	struct asked *a = state;
 
 	a->at_ms = clock_ms();
-	a->timer = h2d_timer_new(req, look);
+	a->timer = h2d_timer_new(req, status_connections_look);
 	if (a->timer == NULL)
 		h2d_reply_error(req, 503);
 	else
-		look(req, a);
+		status_connections_look(req, a);
 }
 
 const struct h2d_handler h2d_handler_status_connections = {
 	.name = "status_connections",
 	.state_size = sizeof(struct asked),
 	.scope = H2D_ON_ADMIN,
-	.start = start,
+	.start = status_connections_start,
 };

@@ -245,7 +245,7 @@ void status_json(const struct board *b, struct strbuf *t)
 	board_read(b, TRIES, put_all, t);
 }
 
-static void start(struct h2d_req *req, void *state)
+static void status_json_start(struct h2d_req *req, void *state)
 {
 	struct strbuf t = { 0 };
 
@@ -257,5 +257,5 @@ static void start(struct h2d_req *req, void *state)
 const struct h2d_handler h2d_handler_status = {
 	.name = "status",
 	.scope = H2D_ON_ADMIN,
-	.start = start,
+	.start = status_json_start,
 };

@@ -13,7 +13,7 @@ static const struct slice policy = SLICE_LIT(
 	"; connect-src 'self'; "
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
 
-static void start(struct h2d_req *req, void *state)
+static void status_page_start(struct h2d_req *req, void *state)
 {
 	bool connections = slice_eq(req->path, SLICE("/status/connections"));
 	struct strbuf t = { 0 };
@@ -31,5 +31,5 @@ static void start(struct h2d_req *req, void *state)
 const struct h2d_handler h2d_handler_status_page = {
 	.name = "status_page",
 	.scope = H2D_ON_ADMIN,
-	.start = start,
+	.start = status_page_start,
 };

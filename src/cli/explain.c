@@ -50,7 +50,7 @@ struct explain {
 	struct h2d_req req;
 };
 
-static int fail(const struct explain *e, const char *what, const char *why)
+static int explain_fail(const struct explain *e, const char *what, const char *why)
 {
 	fprintf(stderr, "h2d: --explain %s: %s%s%s\n", e->ask->url, what, why != NULL ? ": " : "",
 		why != NULL ? why : "");
@@ -165,7 +165,7 @@ static int choose_listener(struct explain *e)
 		best = n > best ? n : best;
 	}
 	if (best == 0)
-		return fail(e, "no listener of the configuration takes it", NULL);
+		return explain_fail(e, "no listener of the configuration takes it", NULL);
 	if (!e->url.has_scheme)
 		e->url.tls = e->listen->tls;
 	return 0;
@@ -186,7 +186,7 @@ static int set_peer(struct explain *e)
 	if (addr_parse_host(AF_INET, host, &e->conn.peer) ||
 		addr_parse_host(AF_INET6, host, &e->conn.peer))
 		return 0;
-	return fail(e, text, "the client's address is one of IPv4 or IPv6, or \"unix\"");
+	return explain_fail(e, text, "the client's address is one of IPv4 or IPv6, or \"unix\"");
 }
 
 static bool covers(const struct http_conn *conn, struct slice host)
@@ -210,7 +210,8 @@ static int set_certificate(struct explain *e)
 	if (name.n > 0 && tls->choose != NULL)
 		cert = tls->choose(tls->owner, name);
 	if (cert == NULL && tls->rejects)
-		return fail(e, "no server has this name, and reject-handshake refuses it", NULL);
+		return explain_fail(
+			e, "no server has this name, and reject-handshake refuses it", NULL);
 	e->conn.certificate = cert != NULL ? cert : tls->first;
 	e->conn.covers = covers;
 	if (tls->ask != NULL)
@@ -243,7 +244,7 @@ static int add_field(struct explain *e, struct slice name, struct slice value)
 		e->req.body_length = strtoull(value.p, NULL, 10);
 		e->req.has_body = true;
 	}
-	return req_field_add(&e->req, name, value) < 0 ? fail(e, "out of memory", NULL) : 0;
+	return req_field_add(&e->req, name, value) < 0 ? explain_fail(e, "out of memory", NULL) : 0;
 }
 
 /* "name: value" */
@@ -254,13 +255,13 @@ static int add_line(struct explain *e, const char *line)
 	const char *value = line + n + (line[n] == ':');
 
 	if (name == NULL)
-		return fail(e, "out of memory", NULL);
+		return explain_fail(e, "out of memory", NULL);
 	for (size_t i = 0; i < n; i++)
 		name[i] = (char)tolower((unsigned char)name[i]);
 	value += strspn(value, " \t");
 	if (line[n] != ':' || !field_name_valid(slice_of(name, n)) ||
 		!field_value_valid(slice_str(value)))
-		return fail(e, line, "a field is written \"name: value\"");
+		return explain_fail(e, line, "a field is written \"name: value\"");
 	return add_field(e, slice_of(name, n), slice_str(value));
 }
 
@@ -275,7 +276,7 @@ static int add_user(struct explain *e)
 		return 0;
 	value = arena_alloc(&e->memory, n);
 	if (value == NULL)
-		return fail(e, "out of memory", NULL);
+		return explain_fail(e, "out of memory", NULL);
 	memcpy(value, scheme, sizeof(scheme) - 1);
 	base64_encode(e->url.user.p, e->url.user.n, value + sizeof(scheme) - 1);
 	return add_field(e, SLICE("authorization"), slice_of(value, n));
@@ -299,7 +300,7 @@ static int set_request(struct explain *e)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static int start(struct explain *e)
+static int explain_start(struct explain *e)
 {
 	e->offload = offload_new(&e->loop, THREADS);
 	if (e->offload != NULL)
@@ -307,7 +308,7 @@ static int start(struct explain *e)
 	if (e->auth_queue != NULL)
 		e->files = files_new(&e->loop, e->offload, &e->by->trees->files);
 	if (e->files == NULL)
-		return fail(e, strerror(errno), NULL);
+		return explain_fail(e, strerror(errno), NULL);
 	http_env_init(&e->env, &(struct http_parts){ .conf = e->by->conf,
 				       .sites = e->by->sites,
 				       .https_port = https_port(e->by->conf),
@@ -320,7 +321,7 @@ static int start(struct explain *e)
 	return 0;
 }
 
-static void stop(struct explain *e)
+static void explain_stop(struct explain *e)
 {
 	files_free(&e->files);
 	one_image_free(&e->image);
@@ -358,7 +359,7 @@ static void write_head(const struct explain *e)
 }
 
 /* 0: the request has its answer, or may have none. */
-static int answer(struct explain *e)
+static int explain_answer(struct explain *e)
 {
 	uint64_t until = clock_ms() + ANSWER_MS;
 	int rc = set_request(e);
@@ -369,13 +370,13 @@ static int answer(struct explain *e)
 	while (rc == 0 && !e->over) {
 		rc = loop_turn(&e->loop, ANSWER_MS);
 		if (rc == 0 && !e->over && clock_ms() >= until)
-			return fail(e, "no answer in 30 seconds: does the file system stand still?",
-				NULL);
+			return explain_fail(e,
+				"no answer in 30 seconds: does the file system stand still?", NULL);
 	}
 	return rc;
 }
 
-static void leave(struct explain *e)
+static void explain_leave(struct explain *e)
 {
 	if (e->req.state == REQ_HEAD)
 		req_go(&e->req, REQ_WAIT);
@@ -419,30 +420,30 @@ static bool cache(struct explain *e)
 /* The disk answers first, for it tells which file it is; then the cache does. */
 static int answer_and_tell(struct explain *e)
 {
-	int rc = answer(e);
+	int rc = explain_answer(e);
 
 	if (rc == 0 && cache(e)) {
-		leave(e);
-		rc = answer(e);
+		explain_leave(e);
+		rc = explain_answer(e);
 	}
 	if (rc == 0) {
 		write_head(e);
 		explain_report(e->out, e->by->conf, &e->req, e->refused);
 	}
-	leave(e);
+	explain_leave(e);
 	return rc;
 }
 
-static int run(struct explain *e)
+static int explain_run(struct explain *e)
 {
 	int rc = loop_init(&e->loop);
 
 	if (rc < 0)
-		return fail(e, strerror(-rc), NULL);
-	rc = start(e);
+		return explain_fail(e, strerror(-rc), NULL);
+	rc = explain_start(e);
 	if (rc == 0)
 		rc = answer_and_tell(e);
-	stop(e);
+	explain_stop(e);
 	return rc;
 }
 
@@ -460,9 +461,9 @@ int explain(const struct explain_by *by, const struct explain_ask *ask, FILE *ou
 	arena_init(&e->memory, NULL, 0, MEMORY);
 	why = explain_url_parse(&e->url, ask->url, &e->memory);
 	if (why != NULL)
-		fail(e, why, NULL);
+		explain_fail(e, why, NULL);
 	else if (choose_listener(e) == 0 && set_conn(e) == 0)
-		rc = run(e);
+		rc = explain_run(e);
 	arena_reset(&e->memory);
 	free(e);
 	return rc;

@@ -17,7 +17,7 @@ static int hex(char c)
 }
 
 /* RFC 3986, 2.1; what is no escape stays. p NULL when memory is out. */
-static struct slice decode(struct slice s, struct arena *a)
+static struct slice explain_url_decode(struct slice s, struct arena *a)
 {
 	char *out = arena_alloc(a, s.n + 1), *o = out;
 
@@ -32,7 +32,7 @@ static struct slice decode(struct slice s, struct arena *a)
 }
 
 /* Cuts the last c off s, with all in front of it, which is *front; false: there is no c. */
-static bool cut(struct slice *s, char c, struct slice *front)
+static bool explain_url_cut(struct slice *s, char c, struct slice *front)
 {
 	const char *at = s->n > 0 ? memrchr(s->p, c, s->n) : NULL;
 
@@ -48,7 +48,7 @@ static const char *set_port(struct explain_url *url)
 	struct slice rest = url->authority, host;
 	unsigned long port = 0;
 
-	if (!cut(&rest, ':', &host) || memchr(rest.p, ']', rest.n) != NULL)
+	if (!explain_url_cut(&rest, ':', &host) || memchr(rest.p, ']', rest.n) != NULL)
 		return NULL;
 	for (size_t i = 0; i < rest.n && port <= UINT16_MAX; i++)
 		port = 10 * port + (unsigned long)(rest.p[i] - '0');
@@ -63,8 +63,8 @@ static const char *set_authority(struct explain_url *url, struct slice text, str
 	struct slice user = { 0 };
 
 	url->authority = text;
-	if (cut(&url->authority, '@', &user)) {
-		url->user = decode(user, a);
+	if (explain_url_cut(&url->authority, '@', &user)) {
+		url->user = explain_url_decode(user, a);
 		if (url->user.p == NULL)
 			return NO_MEMORY;
 	}

@@ -115,7 +115,7 @@ static int set_signal(struct options *o, const char *value)
 	return act(o, OPTIONS_SIGNAL);
 }
 
-static int add(const char **v, unsigned *n, unsigned max, const char *value)
+static int options_add(const char **v, unsigned *n, unsigned max, const char *value)
 {
 	if (*n == max)
 		return usage("too many of them", value);
@@ -162,7 +162,7 @@ static int set(struct options *o, int code, const char *value)
 	case OPT_ROUTES:
 		return act(o, OPTIONS_ROUTES);
 	case OPT_EXPLAIN:
-		if (add(o->urls, &o->nurls, OPTIONS_URLS, value) < 0)
+		if (options_add(o->urls, &o->nurls, OPTIONS_URLS, value) < 0)
 			return -1;
 		return act(o, OPTIONS_EXPLAIN);
 	case OPT_METHOD:
@@ -172,7 +172,7 @@ static int set(struct options *o, int code, const char *value)
 		o->address = value;
 		return 0;
 	case 'H':
-		return add(o->fields, &o->nfields, OPTIONS_FIELDS, value);
+		return options_add(o->fields, &o->nfields, OPTIONS_FIELDS, value);
 	case 's':
 		return set_signal(o, value);
 	case OPT_WAIT:
@@ -195,7 +195,7 @@ static int set(struct options *o, int code, const char *value)
 }
 
 /* Finds what only the command line can get wrong; with a file, the rest may stand there. */
-static int check(const struct options *o)
+static int options_check(const struct options *o)
 {
 	const struct conf_override *c = &o->conf;
 
@@ -249,7 +249,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	argv[0] = own;
 	if (code != -1)
 		return -1;
-	if (take_command(o, argv + optind, argc - optind) < 0 || check(o) < 0)
+	if (take_command(o, argv + optind, argc - optind) < 0 || options_check(o) < 0)
 		return -1;
 	if (o->conf.file == NULL && o->conf.root == NULL && o->conf.port == NULL)
 		o->conf.file = OPTIONS_FILE;

@@ -111,7 +111,7 @@ static int request(struct running_master *m, struct signal_wait *w)
 	return rc != 0 ? rc : signal_wait_outcome(w);
 }
 
-static int stop(const struct running_master *m, int signo)
+static int signal_cmd_stop(const struct running_master *m, int signo)
 {
 	/* The first process of a container takes one TERM for QUIT; see master_signal.c. */
 	int rc = send_signal(m, signo == SIGTERM && m->pid == 1 ? SIGINT : signo);
@@ -121,7 +121,7 @@ static int stop(const struct running_master *m, int signo)
 	return rc == 0 ? moved_or(m, 0) : rc;
 }
 
-static int ask(struct running_master *m, int signo, bool wait)
+static int signal_cmd_ask(struct running_master *m, int signo, bool wait)
 {
 	struct signal_wait w;
 	int rc = 1;
@@ -131,7 +131,7 @@ static int ask(struct running_master *m, int signo, bool wait)
 		if (has_outcome(signo))
 			rc = request(m, &w);
 		else if (signo != SIGUSR1)
-			rc = stop(m, signo);
+			rc = signal_cmd_stop(m, signo);
 		else
 			rc = send_signal(m, signo);
 	}
@@ -147,6 +147,6 @@ int signal_cmd(const char *name, bool wait, const struct conf_override *ov)
 	if (!running_master_init(&m, ov))
 		return 1;
 	while (rc == SIGNAL_MOVED)
-		rc = ask(&m, signal_of(name), wait);
+		rc = signal_cmd_ask(&m, signal_of(name), wait);
 	return rc;
 }

@@ -83,7 +83,7 @@ static int tell_upgrade(const struct status *s)
 	return s->upgraded ? 0 : 1;
 }
 
-static int tell(const struct signal_wait *w, const struct status *s)
+static int signal_wait_tell(const struct signal_wait *w, const struct status *s)
 {
 	if (w->signo == SIGUSR2)
 		return tell_upgrade(s);
@@ -176,7 +176,7 @@ static int look_for_silence(const struct signal_wait *w)
  * if nothing did, the signal was lost. Where nobody can write the status file nothing tells, and
  * to ask again would be to upgrade again and again.
  */
-static int follow(struct signal_wait *w, const struct status *s)
+static int signal_wait_follow(struct signal_wait *w, const struct status *s)
 {
 	if (!running_master_has_moved(w->master)) {
 		fprintf(stderr, "h2d: process %d ended before it had done so\n",
@@ -244,14 +244,14 @@ int signal_wait_outcome(struct signal_wait *w)
 		int rc = read_status(w, &s);
 
 		if (rc == 0 && is_over(w, &s))
-			return tell(w, &s);
+			return signal_wait_tell(w, &s);
 		if (rc == 0 && w->signo != SIGUSR2 && is_hidden(w, &s))
 			return SIGNAL_MOVED;
 		if (rc < 0 && rc != -ENOENT) {
 			fprintf(stderr, "h2d: %s.status: %s\n", w->master->pid_file, strerror(-rc));
 			return 1;
 		}
-		rc = gone ? follow(w, &s) : look_for_silence(w);
+		rc = gone ? signal_wait_follow(w, &s) : look_for_silence(w);
 		if (rc != 0)
 			return rc;
 	}

@@ -43,7 +43,7 @@ struct checker {
 	void *ctx;
 };
 
-static void say(const struct checker *k, const struct conf_pos *at, const char *text)
+static void conf_limits_say(const struct checker *k, const struct conf_pos *at, const char *text)
 {
 	if (!conf_said(k->said, at, text))
 		k->warn(k->ctx, at, text);
@@ -53,7 +53,7 @@ static void check_burst(
 	const struct checker *k, uint64_t burst, const struct conf_pos *at, bool has_rate)
 {
 	if (at->file != NULL && at->outer == 0 && burst > 0 && !has_rate)
-		say(k, at, "requests-burst does nothing without requests-per-second");
+		conf_limits_say(k, at, "requests-burst does nothing without requests-per-second");
 }
 
 /* True: a rate holds somewhere in it. */
@@ -88,14 +88,14 @@ static void check_exempt(const struct checker *k, const struct conf_limits *l, b
 			continue;
 		snprintf(text, sizeof(text), "limit-exempt \"%.100s\": limits hold for nobody",
 			l->limit_exempt.v[i]);
-		say(k, &l->limit_exempt_at, text);
+		conf_limits_say(k, &l->limit_exempt_at, text);
 	}
 	if (l->limit_exempt.n > 0 && !any)
-		say(k, &l->limit_exempt_at,
+		conf_limits_say(k, &l->limit_exempt_at,
 			"limit-exempt does nothing: there is no limit by client, as "
 			"requests-per-second is");
 	if (l->limit_dry_run && !any)
-		say(k, &l->limit_dry_run_at,
+		conf_limits_say(k, &l->limit_dry_run_at,
 			"limit-dry-run does nothing: there is no limit by client, as "
 			"requests-per-second is");
 }

@@ -28,7 +28,7 @@ static struct stream_conn *oldest(const struct list *l)
 	return LIST_ENTRY(l->next, struct stream_conn, shaking);
 }
 
-static void refuse(struct stream_conn *c)
+static void handshakes_refuse(struct stream_conn *c)
 {
 	err_log(ERR_HANDSHAKES, &c->session.http.peer);
 	session_kill(&c->session);
@@ -46,9 +46,9 @@ static bool is_slow(const struct stream_conn *c)
 static void take_place(struct handshakes *h, struct stream_conn *c)
 {
 	if (h->budget.held >= h->budget.max)
-		refuse(oldest(&h->slow));
+		handshakes_refuse(oldest(&h->slow));
 	if (budget_room(&h->budget, c->session.http.account) == 0) {
-		refuse(c);
+		handshakes_refuse(c);
 		return;
 	}
 	budget_take(&h->budget, c->session.http.account, 1);

@@ -19,7 +19,7 @@
 
 /* --- the PROXY header ------------------------------------------------------------------------- */
 
-static bool refuse(struct stream_conn *c, const struct err *err)
+static bool stream_handshake_refuse(struct stream_conn *c, const struct err *err)
 {
 	COUNT(proxy_refused, 1);
 	err_log(err, &c->session.http.peer);
@@ -39,7 +39,7 @@ static ssize_t receive(struct stream_conn *c, size_t n, int flags)
 }
 
 /* Reads again what was looked at, as far as it is of the header. */
-static bool take(struct stream_conn *c, size_t n)
+static bool stream_handshake_take(struct stream_conn *c, size_t n)
 {
 	if (receive(c, n, MSG_WAITALL) == (ssize_t)n)
 		return true;
@@ -51,7 +51,7 @@ static bool take(struct stream_conn *c, size_t n)
  * From here on the connection is the client's: what its requests say of other addresses is believed
  * only if the client is a trusted proxy itself.
  */
-static void settle(struct stream_conn *c, const struct proxy *p)
+static void stream_handshake_settle(struct stream_conn *c, const struct proxy *p)
 {
 	struct http_conn *http = &c->session.http;
 
@@ -73,7 +73,7 @@ static void settle(struct stream_conn *c, const struct proxy *p)
 }
 
 /* n more bytes are there, behind what is held. True: more may be, at once. */
-static bool look(struct stream_conn *c, size_t n)
+static bool stream_handshake_look(struct stream_conn *c, size_t n)
 {
 	size_t held = c->held.bytes.n;
 	struct proxy p;
@@ -82,18 +82,18 @@ static bool look(struct stream_conn *c, size_t n)
 		memcpy(c->env->input, c->held.bytes.p, held);
 	switch (proxy_parse(slice_of(c->env->input, held + n), &p)) {
 	case PROXY_MORE:
-		if (!take(c, n))
+		if (!stream_handshake_take(c, n))
 			return false;
 		if (input_backlog_add(&c->held, (char *)c->env->input + held, n) == 0)
 			return true;
 		session_kill(&c->session);
 		return false;
 	case PROXY_BAD:
-		return refuse(c, ERR_PROXY_HEADER);
+		return stream_handshake_refuse(c, ERR_PROXY_HEADER);
 	default:
-		if (take(c, p.length - held)) {
+		if (stream_handshake_take(c, p.length - held)) {
 			input_backlog_clear(&c->held);
-			settle(c, &p);
+			stream_handshake_settle(c, &p);
 		}
 		return false;
 	}
@@ -106,17 +106,17 @@ static bool take_proxy_header(struct stream_conn *c)
 	ssize_t n;
 
 	if (!c->session.http.trusted)
-		return refuse(c, ERR_PROXY_UNTRUSTED);
+		return stream_handshake_refuse(c, ERR_PROXY_UNTRUSTED);
 	do {
 		n = receive(c, PROXY_MAX - c->held.bytes.n, MSG_PEEK);
 		if (n < 0 && errno == EAGAIN)
 			return false;
 		if (n <= 0 && c->held.bytes.n > 0)
-			return refuse(c, ERR_PROXY_HEADER);
+			return stream_handshake_refuse(c, ERR_PROXY_HEADER);
 		/* A peer that says nothing has only looked whether h2d listens. */
 		if (n <= 0)
 			session_kill(&c->session);
-	} while (n > 0 && look(c, (size_t)n));
+	} while (n > 0 && stream_handshake_look(c, (size_t)n));
 	return !stream_is(c, STREAM_PROXY);
 }
 

@@ -1,7 +1,7 @@
 /* turn_share: counts of writes by turn. stream_turn alone calls it. */
 #include "conn/turn_share.h"
 
-static void begin(struct turn_share *s, uint64_t turn)
+static void turn_share_begin(struct turn_share *s, uint64_t turn)
 {
 	s->before = s->now;
 	if (s->turn + 1 != turn)
@@ -13,14 +13,14 @@ static void begin(struct turn_share *s, uint64_t turn)
 void turn_share_brief(struct turn_share *s, uint64_t turn)
 {
 	if (s->turn != turn)
-		begin(s, turn);
+		turn_share_begin(s, turn);
 	s->now.brief++;
 }
 
 void turn_share_lengthy(struct turn_share *s, uint64_t turn)
 {
 	if (s->turn != turn)
-		begin(s, turn);
+		turn_share_begin(s, turn);
 	s->now.lengthy++;
 }
 
@@ -30,7 +30,7 @@ size_t turn_share_piece(struct turn_share *s, uint64_t turn, size_t most)
 	size_t piece;
 
 	if (s->turn != turn)
-		begin(s, turn);
+		turn_share_begin(s, turn);
 	lengthy = s->now.lengthy > s->before.lengthy ? s->now.lengthy : s->before.lengthy;
 	if (lengthy * (size_t)PIECE_MOST <= most || s->now.brief + s->before.brief == 0)
 		return PIECE_MOST;

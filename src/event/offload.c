@@ -106,7 +106,7 @@ static struct job *pop(const struct offload *o, struct line *l)
 }
 
 /* The next job: one of each class after the other, as far as each may have another thread. */
-static struct job *take(struct offload *o, struct hand *h)
+static struct job *offload_take(struct offload *o, struct hand *h)
 {
 	for (unsigned i = 0; i < JOB_CLASSES && o->running < o->max; i++) {
 		struct line *l = &o->lines[(o->next + i) % JOB_CLASSES];
@@ -172,7 +172,7 @@ static void *thread_main(void *arg)
 	for (;;) {
 		struct job *j;
 
-		while ((j = take(o, h)) == NULL && !o->quit) {
+		while ((j = offload_take(o, h)) == NULL && !o->quit) {
 			o->waiting++;
 			pthread_cond_wait(&o->wake, &o->lock);
 			o->waiting--;
@@ -196,7 +196,7 @@ static void *thread_main(void *arg)
 }
 
 /* Under the lock, on the loop: threads count nothing. */
-static void show(struct offload *o)
+static void offload_show(struct offload *o)
 {
 	COUNT(offload_queued, (int64_t)o->queued - o->shown_queued);
 	COUNT(offload_late, (int64_t)o->late - o->shown_late);
@@ -213,7 +213,7 @@ static void run_done(struct offload *o)
 	list_init(&done);
 	pthread_mutex_lock(&o->lock);
 	list_splice(&done, &o->done);
-	show(o);
+	offload_show(o);
 	pthread_mutex_unlock(&o->lock);
 	while ((node = list_pop(&done)) != NULL) {
 		struct job *j = LIST_ENTRY(node, struct job, node);
@@ -288,7 +288,7 @@ static void on_tick(struct timer *t)
 	while (short_of_threads(o) && start_thread(o) == 0)
 		;
 	again = o->queued > 0;
-	show(o);
+	offload_show(o);
 	pthread_mutex_unlock(&o->lock);
 	if (again)
 		timer_arm(&o->loop->wheel, t, clock_ms() + TICK_MS);
@@ -367,7 +367,7 @@ int offload_submit(struct offload *o, struct job *j)
 		o->queued--;
 	}
 	lines_up = o->queued > o->waiting;
-	show(o);
+	offload_show(o);
 	pthread_mutex_unlock(&o->lock);
 	if (rc != 0)
 		return rc;
@@ -390,7 +390,7 @@ bool offload_withdraw(struct offload *o, struct job *j)
 		j->queued = false;
 		o->lines[j->class].queued--;
 		o->queued--;
-		show(o);
+		offload_show(o);
 	}
 	pthread_mutex_unlock(&o->lock);
 	if (!was_queued)

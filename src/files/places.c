@@ -91,7 +91,7 @@ static void hold(struct places *all, struct place *p)
 	list_append(&account->parts[ACCOUNT_UPLOADS].lent, &p->turn.node);
 }
 
-static void wake(struct places *all)
+static void places_wake(struct places *all)
 {
 	if (all->files.nwaiting > 0)
 		loop_ready(all->loop, &all->turns);
@@ -107,7 +107,7 @@ static void free_place(struct places *all, struct place *p)
 	p->turn.account = NULL;
 	budget_give(budget_of(all, p), account, 1);
 	bound(all);
-	wake(all);
+	places_wake(all);
 }
 
 /* --- taking back ------------------------------------------------------------------------------ */
@@ -125,7 +125,7 @@ void places_lend(struct places *all, struct place *p, bool read)
 {
 	H2D_ASSERT(p->share != NULL && p->back != NULL);
 	if (!place_is_lent(p) || p->unread)
-		wake(all);
+		places_wake(all);
 	places_keep(p);
 	place_go(p, PLACE_LENT);
 	p->unread = !read;
@@ -139,7 +139,7 @@ void places_rest(struct places *all, struct place *p)
 		return;
 	place_go(p, PLACE_RESTS);
 	if (p->unread || !list_empty(&p->share->group.waits))
-		wake(all);
+		places_wake(all);
 }
 
 void places_drop(struct places *all, struct place *p)
@@ -194,7 +194,7 @@ static struct place *first_lent(struct places *all, struct account *account)
 	return NULL;
 }
 
-static void tell(const struct places *all, const struct account *a)
+static void places_tell(const struct places *all, const struct account *a)
 {
 	COUNT(limit_files, 1);
 	if (a != NULL)
@@ -238,7 +238,7 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 		found = first_lent(all, p->turn.account);
 	/* A place that waits was told of already. */
 	if (full != CONNECTION && p->state != PLACE_WAITS)
-		tell(all, whose);
+		places_tell(all, whose);
 	return found != NULL && take_back(all, found);
 }
 
@@ -254,7 +254,7 @@ static enum full look_for_room(struct places *all, struct place *p)
 	return make_room(all, p, full) ? NOTHING : full;
 }
 
-static enum line_answer ask(struct line *line, struct line_turn *turn)
+static enum line_answer places_ask(struct line *line, struct line_turn *turn)
 {
 	static const enum line_answer answers[] = {
 		[NOTHING] = LINE_GO,
@@ -281,11 +281,11 @@ static void take_turns(struct task *t)
 		p->granted(p);
 	}
 	if (turn != NULL)
-		wake(all);
+		places_wake(all);
 }
 
 /* p asks. True: no other place waits for its connection. */
-static bool begin(
+static bool places_begin(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
 	H2D_ASSERT(p->state == PLACE_FREE);
@@ -299,7 +299,7 @@ static bool begin(
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	if (begin(all, share, account, p) && what_is_full(all, p) == NOTHING) {
+	if (places_begin(all, share, account, p) && what_is_full(all, p) == NOTHING) {
 		hold(all, p);
 		return true;
 	}
@@ -311,7 +311,7 @@ bool places_try(
 bool places_take(
 	struct places *all, struct place_share *share, struct account *account, struct place *p)
 {
-	if (begin(all, share, account, p) && look_for_room(all, p) == NOTHING) {
+	if (places_begin(all, share, account, p) && look_for_room(all, p) == NOTHING) {
 		hold(all, p);
 		return true;
 	}
@@ -331,7 +331,7 @@ void places_leave(struct places *all, struct place *p)
 	}
 	if (place_is_held(p) && s != NULL) {
 		s->held--;
-		wake(all);
+		places_wake(all);
 	}
 	p->share = NULL;
 }
@@ -404,7 +404,7 @@ void places_look(struct places *all)
 
 	for (; n > 0; n--)
 		end_slowest(all);
-	wake(all);
+	places_wake(all);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -414,7 +414,7 @@ void places_init(struct places *all, struct loop *loop)
 	all->loop = loop;
 	all->coming = 0;
 	line_init(&all->files, ACCOUNT_FILES, 0, PLACES_LEAST, 1);
-	all->files.ask = ask;
+	all->files.ask = places_ask;
 	all->files.poor_in = ACCOUNT_UPLOADS;
 	all->files.of_connections = all->files.by_client = true;
 	budget_init(&all->uploads, ACCOUNT_UPLOADS, 0, PLACES_LEAST, 1);
@@ -433,7 +433,7 @@ void places_limit(struct places *all, unsigned max)
 {
 	all->max = max;
 	bound(all);
-	wake(all);
+	places_wake(all);
 }
 
 void place_share_init(struct place_share *s)

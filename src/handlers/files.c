@@ -4,7 +4,7 @@
  */
 #include "h2d/handler.h"
 
-static void start(struct h2d_req *req, void *state)
+static void files_start(struct h2d_req *req, void *state)
 {
 	enum h2d_method method = h2d_req_method(req);
 	size_t len;
@@ -21,7 +21,7 @@ static void start(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_files = {
 	.name = "files",
-	.start = start,
+	.start = files_start,
 };
 
 /* The last len bytes of the path, and the slash in front of them, are the path of the file. */
@@ -59,7 +59,7 @@ static void below_start(struct h2d_req *req, void *state)
 	if (len > 0 && path[len - 1] != '/')
 		reply_upload(req, len);
 	else
-		start(req, state);
+		files_start(req, state);
 }
 
 const struct h2d_handler h2d_handler_files_below = {

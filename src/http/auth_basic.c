@@ -9,7 +9,7 @@
 enum { SCHEME = sizeof("Basic") - 1 };
 
 /* The number of bytes, -1 if it is not base64, padded, or too long. */
-static ssize_t decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
+static ssize_t auth_basic_decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
 {
 	ssize_t n;
 
@@ -48,7 +48,7 @@ bool auth_basic_parse(struct slice value, struct auth_basic *b)
 	value = slice_of(value.p + SCHEME, value.n - SCHEME);
 	while (value.n > 0 && value.p[0] == ' ')
 		value = slice_of(value.p + 1, value.n - 1);
-	n = decode(value, b->bytes);
+	n = auth_basic_decode(value, b->bytes);
 	if (n >= 0 && split(b, (size_t)n))
 		return true;
 	auth_basic_wipe(b);

@@ -7,7 +7,7 @@
 #include "http/field.h"
 
 /* Cuts what stands in front of the next stop off *rest, and the stop. False: there is none. */
-static bool cut(struct slice *rest, char stop, struct slice *head)
+static bool cookie_cut(struct slice *rest, char stop, struct slice *head)
 {
 	const char *at = rest->n > 0 ? memchr(rest->p, stop, rest->n) : NULL;
 
@@ -22,8 +22,8 @@ bool cookie_find(struct slice all, struct slice name, struct slice *value)
 	struct slice pair, have;
 
 	while (all.n > 0) {
-		cut(&all, ';', &pair);
-		if (!cut(&pair, '=', &have) || !slice_eq(field_trim(have), name))
+		cookie_cut(&all, ';', &pair);
+		if (!cookie_cut(&pair, '=', &have) || !slice_eq(field_trim(have), name))
 			continue;
 		*value = field_trim(pair);
 		return true;

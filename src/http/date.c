@@ -104,7 +104,7 @@ void date_format(time_t t, char buf[DATE_LEN + 1])
 
 /* --- parsing: each take_ cuts what it names off the front of *s, or answers false ------------- */
 
-static bool take(struct slice *s, struct slice what)
+static bool date_take(struct slice *s, struct slice what)
 {
 	if (!slice_starts(*s, what))
 		return false;
@@ -131,7 +131,7 @@ static bool take_digits(struct slice *s, size_t n, int *value)
 static bool take_month(struct slice *s, int *month)
 {
 	for (*month = 0; *month < 12; ++*month)
-		if (take(s, slice_of(month_names[*month], 3)))
+		if (date_take(s, slice_of(month_names[*month], 3)))
 			return true;
 	return false;
 }
@@ -141,8 +141,9 @@ static bool take_time(struct slice *s, int *second)
 {
 	int h, m, sec;
 
-	if (!take_digits(s, 2, &h) || !take(s, SLICE(":")) || !take_digits(s, 2, &m) ||
-		!take(s, SLICE(":")) || !take_digits(s, 2, &sec) || h > 23 || m > 59 || sec > 60)
+	if (!take_digits(s, 2, &h) || !date_take(s, SLICE(":")) || !take_digits(s, 2, &m) ||
+		!date_take(s, SLICE(":")) || !take_digits(s, 2, &sec) || h > 23 || m > 59 ||
+		sec > 60)
 		return false;
 	*second = h * 3600 + m * 60 + sec;
 	return true;
@@ -154,8 +155,8 @@ static bool take_day_name(struct slice *s, bool *whole)
 	for (int i = 0; i < 7; i++) {
 		struct slice name = slice_str(day_names[i]);
 
-		*whole = take(s, name);
-		if (*whole || take(s, slice_of(name.p, 3)))
+		*whole = date_take(s, name);
+		if (*whole || date_take(s, slice_of(name.p, 3)))
 			return true;
 	}
 	return false;
@@ -164,26 +165,30 @@ static bool take_day_name(struct slice *s, bool *whole)
 /* ", 06 Nov 1994 08:49:37 GMT": the rest of an IMF-fixdate */
 static bool parse_fixdate(struct slice s, struct civil *c)
 {
-	return take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) && take(&s, SLICE(" ")) &&
-	       take_month(&s, &c->month) && take(&s, SLICE(" ")) && take_digits(&s, 4, &c->year) &&
-	       take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
+	return date_take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) &&
+	       date_take(&s, SLICE(" ")) && take_month(&s, &c->month) &&
+	       date_take(&s, SLICE(" ")) && take_digits(&s, 4, &c->year) &&
+	       date_take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
 }
 
 /* ", 06-Nov-94 08:49:37 GMT": the rest of an rfc850-date; the year is left with two digits */
 static bool parse_rfc850(struct slice s, struct civil *c)
 {
-	return take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) && take(&s, SLICE("-")) &&
-	       take_month(&s, &c->month) && take(&s, SLICE("-")) && take_digits(&s, 2, &c->year) &&
-	       take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
+	return date_take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) &&
+	       date_take(&s, SLICE("-")) && take_month(&s, &c->month) &&
+	       date_take(&s, SLICE("-")) && take_digits(&s, 2, &c->year) &&
+	       date_take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
 }
 
 /* " Nov  6 08:49:37 1994": the rest of an asctime-date */
 static bool parse_asctime(struct slice s, struct civil *c)
 {
-	return take(&s, SLICE(" ")) && take_month(&s, &c->month) && take(&s, SLICE(" ")) &&
-	       (take(&s, SLICE(" ")) ? take_digits(&s, 1, &c->day) : take_digits(&s, 2, &c->day)) &&
-	       take(&s, SLICE(" ")) && take_time(&s, &c->second) && take(&s, SLICE(" ")) &&
-	       take_digits(&s, 4, &c->year) && s.n == 0;
+	return date_take(&s, SLICE(" ")) && take_month(&s, &c->month) &&
+	       date_take(&s, SLICE(" ")) &&
+	       (date_take(&s, SLICE(" ")) ? take_digits(&s, 1, &c->day)
+					  : take_digits(&s, 2, &c->day)) &&
+	       date_take(&s, SLICE(" ")) && take_time(&s, &c->second) &&
+	       date_take(&s, SLICE(" ")) && take_digits(&s, 4, &c->year) && s.n == 0;
 }
 
 /* The latest such year that is not more than 50 years ahead of now (RFC 9110, 5.6.7). */

@@ -111,7 +111,7 @@ struct pair {
 	bool cut;
 };
 
-static void add(struct pair *p, char c)
+static void forwarded_add(struct pair *p, char c)
 {
 	if (p->n < sizeof(p->value))
 		p->value[p->n++] = c;
@@ -128,7 +128,7 @@ static bool cut_quoted(struct slice *s, struct pair *p)
 		}
 		if (s->p[i] == '\\' && ++i == s->n)
 			break;
-		add(p, s->p[i]);
+		forwarded_add(p, s->p[i]);
 	}
 	return false;
 }
@@ -149,7 +149,7 @@ static bool cut_value(struct slice *s, struct pair *p)
 	if (s->n > 0 && s->p[0] == '"')
 		return cut_quoted(s, p);
 	for (size_t i = 0; i < n; i++)
-		add(p, s->p[i]);
+		forwarded_add(p, s->p[i]);
 	*s = slice_of(s->p + n, s->n - n);
 	return n > 0;
 }

@@ -19,13 +19,13 @@ enum line {
 	LINE_LONG,
 };
 
-static void cut(struct slice *s, size_t n)
+static void multipart_cut(struct slice *s, size_t n)
 {
 	s->p += n;
 	s->n -= n;
 }
 
-static enum multipart_event fail(struct multipart *m, const struct err *err)
+static enum multipart_event multipart_fail(struct multipart *m, const struct err *err)
 {
 	m->state = FAILED;
 	m->err = err;
@@ -157,14 +157,14 @@ static enum multipart_event go_on_line(struct multipart *m, struct slice *piece)
 		struct slice held = slice_of(m->line + m->unreal, m->nline - m->unreal);
 
 		if (line == LINE_LONG)
-			return fail(m, ERR_MULTIPART_LINE);
+			return multipart_fail(m, ERR_MULTIPART_LINE);
 		if (line == LINE_CONTENT) {
 			m->nline = 0;
 			return content(m, held);
 		}
 		if (line == LINE_OPEN)
 			m->line[m->nline++] = piece->p[0];
-		cut(piece, 1);
+		multipart_cut(piece, 1);
 		if (line == LINE_BOUNDARY)
 			return end_part(m);
 	}
@@ -180,12 +180,12 @@ static enum multipart_event go_on_content(struct multipart *m, struct slice *pie
 		return go_on_line(m, piece);
 	n = find_delimiter(m, *piece);
 	data = slice_of(piece->p, n);
-	cut(piece, n);
+	multipart_cut(piece, n);
 	found = piece->n < m->ndelimiter ? piece->n : m->ndelimiter;
 	memcpy(m->line, m->delimiter, found);
 	m->nline = found;
 	m->unreal = 0;
-	cut(piece, found);
+	multipart_cut(piece, found);
 	return content(m, data);
 }
 
@@ -195,11 +195,11 @@ static enum multipart_event begin_part(struct multipart *m)
 	const struct err *err;
 
 	if (m->parts_left == 0)
-		return fail(m, ERR_MULTIPART_PARTS);
+		return multipart_fail(m, ERR_MULTIPART_PARTS);
 	m->parts_left--;
 	err = multipart_head_parse(m->head, m->nhead - 2, &m->part);
 	if (err != NULL)
-		return fail(m, err);
+		return multipart_fail(m, err);
 	m->in_part = true;
 	begin_content(m);
 	return MULTIPART_BEGIN;
@@ -213,13 +213,13 @@ static enum multipart_event go_on_head(struct multipart *m, struct slice *piece)
 	struct slice head;
 
 	if (n > sizeof(m->head) - m->nhead)
-		return fail(m, ERR_MULTIPART_HEAD_LARGE);
+		return multipart_fail(m, ERR_MULTIPART_HEAD_LARGE);
 	memcpy(m->head + m->nhead, piece->p, n);
 	m->nhead += n;
-	cut(piece, n);
+	multipart_cut(piece, n);
 	head = slice_of(m->head, m->nhead);
 	if (lf != NULL && !slice_ends(head, SLICE("\r\n")))
-		return fail(m, ERR_MULTIPART_HEAD);
+		return multipart_fail(m, ERR_MULTIPART_HEAD);
 	if (slice_eq(head, SLICE("\r\n")) || slice_ends(head, SLICE("\r\n\r\n")))
 		return begin_part(m);
 	return MULTIPART_MORE;
@@ -230,7 +230,7 @@ static enum multipart_event at_end(struct multipart *m)
 {
 	if (m->state == CONTENT && line_is_final(m) && m->line[m->nline - 1] != '\r')
 		return end_part(m);
-	return fail(m, ERR_MULTIPART_CUT);
+	return multipart_fail(m, ERR_MULTIPART_CUT);
 }
 
 static enum multipart_event go_on(struct multipart *m, struct slice *piece)
@@ -251,7 +251,7 @@ enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bo
 		return event;
 	if (m->state == FAILED)
 		return MULTIPART_BAD;
-	cut(piece, piece->n);
+	multipart_cut(piece, piece->n);
 	return MULTIPART_DONE;
 }
 

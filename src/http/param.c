@@ -6,7 +6,7 @@
 
 #include "http/field.h"
 
-static void cut(struct slice *s, size_t n)
+static void param_cut(struct slice *s, size_t n)
 {
 	s->p += n;
 	s->n -= n;
@@ -15,7 +15,7 @@ static void cut(struct slice *s, size_t n)
 static void skip_blanks(struct slice *s)
 {
 	while (s->n > 0 && (s->p[0] == ' ' || s->p[0] == '\t'))
-		cut(s, 1);
+		param_cut(s, 1);
 }
 
 static struct slice cut_token(struct slice *s)
@@ -26,7 +26,7 @@ static struct slice cut_token(struct slice *s)
 	while (n < s->n && field_is_tchar((unsigned char)s->p[n]))
 		n++;
 	token = slice_of(s->p, n);
-	cut(s, n);
+	param_cut(s, n);
 	return token;
 }
 
@@ -38,7 +38,7 @@ static bool cut_quoted(struct slice *s, struct slice *inside)
 			i++;
 		} else if (s->p[i] == '"') {
 			*inside = slice_of(s->p + 1, i - 1);
-			cut(s, i + 1);
+			param_cut(s, i + 1);
 			return true;
 		}
 	}
@@ -65,11 +65,11 @@ enum param_result param_next(struct slice *rest, struct param *p)
 		if (rest->p[0] != ';')
 			break;
 		semicolon = true;
-		cut(rest, 1);
+		param_cut(rest, 1);
 	}
 	p->name = cut_token(rest);
 	if (!semicolon || p->name.n == 0 || rest->n == 0 || rest->p[0] != '=')
 		return PARAM_BAD;
-	cut(rest, 1);
+	param_cut(rest, 1);
 	return cut_value(rest, p) ? PARAM_FOUND : PARAM_BAD;
 }

@@ -75,7 +75,7 @@ static void unite(struct range *a, const struct range *b)
 }
 
 /* Ranges that touch become one, in the place of the first that was asked for. */
-static void add(struct ranges *r, struct range new)
+static void range_add(struct ranges *r, struct range new)
 {
 	unsigned place = r->n, i = 0;
 
@@ -139,7 +139,7 @@ enum range_result range_parse(struct slice value, uint64_t size, struct ranges *
 			return RANGE_IGNORED;
 		suffixes += !spec.has_first && spec.last > 0;
 		if (spec_resolve(&spec, size, &range))
-			add(r, range);
+			range_add(r, range);
 	}
 	if (given == 0)
 		return RANGE_IGNORED;

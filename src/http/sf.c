@@ -3,7 +3,7 @@
 
 #include "http/field.h"
 
-static void cut(struct slice *s, size_t n)
+static void sf_cut(struct slice *s, size_t n)
 {
 	s->p += n;
 	s->n -= n;
@@ -13,14 +13,14 @@ bool sf_take(struct slice *s, char c)
 {
 	if (s->n == 0 || s->p[0] != c)
 		return false;
-	cut(s, 1);
+	sf_cut(s, 1);
 	return true;
 }
 
 void sf_skip(struct slice *s, const char *bytes)
 {
 	while (s->n > 0 && s->p[0] != '\0' && strchr(bytes, s->p[0]) != NULL)
-		cut(s, 1);
+		sf_cut(s, 1);
 }
 
 static bool is_lower(char c)
@@ -44,7 +44,7 @@ bool sf_cut_key(struct slice *s, struct slice *key)
 	*key = slice_of(s->p, n);
 	if (n == 0 || !(is_lower(key->p[0]) || key->p[0] == '*'))
 		return false;
-	cut(s, n);
+	sf_cut(s, n);
 	return true;
 }
 
@@ -59,18 +59,18 @@ bool sf_cut_bytes(struct slice *s, struct slice *text)
 	if (end == NULL)
 		return false;
 	*text = slice_of(s->p, (size_t)(end - s->p));
-	cut(s, text->n + 1);
+	sf_cut(s, text->n + 1);
 	return true;
 }
 
 /* A string (4.2.5), or a display string (4.2.10) without its percent sign. */
 static bool skip_string(struct slice *s)
 {
-	cut(s, 1);
+	sf_cut(s, 1);
 	while (s->n > 0) {
 		char c = s->p[0];
 
-		cut(s, 1);
+		sf_cut(s, 1);
 		if (c == '"')
 			return true;
 		if (c < ' ' || c > '~')
@@ -88,7 +88,7 @@ static bool skip_word(struct slice *s)
 
 	while (s->n > 0 && (field_is_tchar((unsigned char)s->p[0]) ||
 				   (s->p[0] != '\0' && strchr(":/@?", s->p[0]) != NULL)))
-		cut(s, 1);
+		sf_cut(s, 1);
 	return s->n < n;
 }
 
@@ -100,7 +100,7 @@ bool sf_skip_item(struct slice *s)
 	if (s->n > 0 && s->p[0] == ':')
 		return sf_cut_bytes(s, &text);
 	if (slice_starts(*s, SLICE("%\"")))
-		cut(s, 1);
+		sf_cut(s, 1);
 	return s->n > 0 && s->p[0] == '"' ? skip_string(s) : skip_word(s);
 }
 
@@ -143,7 +143,7 @@ bool sf_integer(struct slice s, int64_t *v)
 		n = 10 * n + (s.p[digits++] - '0');
 	if (digits == 0 || digits > SF_DIGITS_MAX)
 		return false;
-	cut(&s, digits);
+	sf_cut(&s, digits);
 	*v = negative ? -n : n;
 	/* A decimal is no integer. */
 	return (s.n == 0 || s.p[0] != '.') && item_ends(s);

@@ -5,7 +5,8 @@
 #include "http/sf.h"
 
 /* RFC 9651, 4.2: several lines are one value with commas between, which no item is. */
-static bool find(const struct field *fields, unsigned n, struct slice name, struct slice *value)
+static bool upload_field_find(
+	const struct field *fields, unsigned n, struct slice name, struct slice *value)
 {
 	unsigned found = 0;
 
@@ -22,7 +23,7 @@ static bool size(const struct field *fields, unsigned n, struct slice name, uint
 	struct slice value;
 	int64_t i;
 
-	if (!find(fields, n, name, &value) || !sf_integer(value, &i) || i < 0)
+	if (!upload_field_find(fields, n, name, &value) || !sf_integer(value, &i) || i < 0)
 		return false;
 	*v = (uint64_t)i;
 	return true;
@@ -34,7 +35,7 @@ void upload_field_parse(const struct field *fields, unsigned n, struct upload_fi
 	uint64_t version;
 
 	*u = (struct upload_field){ 0 };
-	if (find(fields, n, SLICE("upload-complete"), &value))
+	if (upload_field_find(fields, n, SLICE("upload-complete"), &value))
 		u->has_complete = sf_boolean(value, &u->complete);
 	u->has_offset = size(fields, n, SLICE("upload-offset"), &u->offset);
 	u->has_length = size(fields, n, SLICE("upload-length"), &u->length);

@@ -72,7 +72,7 @@ static bool set_length(struct ws_in *in)
 }
 
 /* A frame of a message begins. */
-static bool fits(struct ws_in *in)
+static bool ws_fits(struct ws_in *in)
 {
 	if (in->op != WS_CONTINUATION) {
 		in->message = in->op;
@@ -97,7 +97,7 @@ static enum ws_found take_head(struct ws_in *in, char **data, const char *end)
 	if (!set_length(in))
 		return fault(in, WS_PROTOCOL_ERROR);
 	in->ncontrol = 0;
-	if (!is_control(in->op) && !fits(in))
+	if (!is_control(in->op) && !ws_fits(in))
 		return fault(in, WS_TOO_BIG);
 	return WS_MORE;
 }

@@ -107,7 +107,7 @@ static bool take_group(const char *folder, void *ctx)
 }
 
 /* Calls fn for the group's folder and all above it until it answers true; whether it did. */
-static bool walk(const char *self, const char *controller, const char *mount,
+static bool cgroup_walk(const char *self, const char *controller, const char *mount,
 	bool (*fn)(const char *folder, void *ctx), void *ctx)
 {
 	char group[PATH_MAX], folder[2 * PATH_MAX], *slash;
@@ -130,8 +130,8 @@ struct cgroup_limits cgroup_limits_read(const char *self, const char *mount)
 {
 	struct cgroup_limits limits = { 0 };
 
-	walk(self, "", mount, take_group, &limits);
-	walk(self, "memory", mount, take_group, &limits);
+	cgroup_walk(self, "", mount, take_group, &limits);
+	cgroup_walk(self, "memory", mount, take_group, &limits);
 	return limits;
 }
 
@@ -175,8 +175,9 @@ uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmst
 {
 	uint64_t kills;
 
-	if (walk(self, "", mount, kills_of_group, &kills) ||
-		walk(self, "memory", mount, kills_of_group, &kills) || kills_in(vmstat, &kills))
+	if (cgroup_walk(self, "", mount, kills_of_group, &kills) ||
+		cgroup_walk(self, "memory", mount, kills_of_group, &kills) ||
+		kills_in(vmstat, &kills))
 		return kills;
 	return CGROUP_UNTOLD;
 }

@@ -18,7 +18,7 @@ static const char *const single_use[] = {
 	"H2D_UPGRADE=", "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES="
 };
 
-static size_t count(char **list)
+static size_t program_count(char **list)
 {
 	size_t n = 0;
 
@@ -28,9 +28,9 @@ static size_t count(char **list)
 }
 
 /* A copy has room for some more in front of the NULL. */
-static char **copy(char **list)
+static char **program_copy(char **list)
 {
-	size_t n = count(list);
+	size_t n = program_count(list);
 	char **out = calloc(n + VARIABLES + 1, sizeof(*out));
 
 	if (out != NULL)
@@ -40,7 +40,7 @@ static char **copy(char **list)
 
 int program_keep(struct program *p, char **argv)
 {
-	*p = (struct program){ copy(argv), copy(environ) };
+	*p = (struct program){ program_copy(argv), program_copy(environ) };
 	if (p->argv != NULL && p->env != NULL)
 		return 0;
 	program_free(p);
@@ -64,7 +64,7 @@ static int is_single_use(const char *variable)
  * As execvpe(3), but that a file which is no program is an error: it gives that to a shell. Of all
  * errors the one that is not "no such file" counts.
  */
-static int run(const char *name, char **argv, char **env)
+static int program_run(const char *name, char **argv, char **env)
 {
 	const char *folders = getenv("PATH");
 	char path[PATH_MAX];
@@ -89,7 +89,7 @@ static int run(const char *name, char **argv, char **env)
 int program_exec(const struct program *p, const char *const *variables)
 {
 	static char watchdog[40];
-	char **env = copy(p->env);
+	char **env = program_copy(p->env);
 	size_t n = 0;
 	int rc;
 
@@ -105,7 +105,7 @@ int program_exec(const struct program *p, const char *const *variables)
 	for (unsigned i = 0; i < VARIABLES && variables[i] != NULL; i++)
 		env[n++] = (char *)(uintptr_t)variables[i];
 	env[n] = NULL;
-	rc = run(p->argv[0], p->argv, env);
+	rc = program_run(p->argv[0], p->argv, env);
 	free(env);
 	return rc;
 }

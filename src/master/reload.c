@@ -1,7 +1,7 @@
 /*
  * reload: builds a generation beside the one that serves, and either puts it in its place or throws
- * it away. Every request to reload ends in exactly one call of finish(), which writes the outcome
- * to the status file. Signals begin a reload; supervise says when it stands or fails.
+ * it away. Every request to reload ends in exactly one call of reload_finish(), which writes the
+ * outcome to the status file. Signals begin a reload; supervise says when it stands or fails.
  */
 #include "master/reload.h"
 
@@ -69,7 +69,7 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 }
 
 /* The request is over. The service manager hears of it before `h2d -s reload` can. */
-static void finish(struct master *m, bool ok)
+static void reload_finish(struct master *m, bool ok)
 {
 	char text[128];
 
@@ -106,7 +106,7 @@ void reload_fail(struct gen *g, const char *why)
 	log_error("reload failed: generation %u goes on", m->current->number);
 	sockets_undo(&m->sockets);
 	drain_begin(g, true);
-	finish(m, false);
+	reload_finish(m, false);
 }
 
 /* --- what to type into a browser -------------------------------------------------------------- */
@@ -287,7 +287,7 @@ void reload_commit(struct gen *g)
 
 void reload_done(struct master *m)
 {
-	finish(m, true);
+	reload_finish(m, true);
 }
 
 static void on_limit(struct timer *t)
@@ -426,7 +426,7 @@ void reload_begin(struct master *m)
 			return;
 		}
 		log_error("reload failed: generation %u goes on", m->current->number);
-		finish(m, false);
+		reload_finish(m, false);
 		return;
 	}
 	reload_adopt(m, g);

@@ -71,7 +71,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 }
 
 /* Where no socket can be opened beside one that was passed, that one is for all slots. */
-static int grow(struct sockets_entry *e, unsigned nslots, char *err, size_t errsize)
+static int sockets_grow(struct sockets_entry *e, unsigned nslots, char *err, size_t errsize)
 {
 	int rc = listener_resize(&e->listener, nslots, err, errsize);
 
@@ -89,7 +89,7 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 
 	if (e == NULL)
 		e = open_entry(s, wanted, bind_to, nslots, file, err, errsize);
-	else if (e->listener.nslots < nslots && grow(e, nslots, err, errsize) < 0)
+	else if (e->listener.nslots < nslots && sockets_grow(e, nslots, err, errsize) < 0)
 		e = NULL;
 	if (e == NULL)
 		return NULL;

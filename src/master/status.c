@@ -107,7 +107,7 @@ int status_write(const struct status *s, const char *pid_file)
 	return rc;
 }
 
-static bool number(const char *text, uint32_t *out)
+static bool status_number(const char *text, uint32_t *out)
 {
 	char *end;
 	unsigned long v;
@@ -147,7 +147,7 @@ static bool parse_upgrade(struct status *s, char *value)
 	if (how == NULL)
 		return false;
 	*how++ = '\0';
-	return number(value, &s->upgrade) && parse_result(how, &s->upgraded);
+	return status_number(value, &s->upgrade) && parse_result(how, &s->upgraded);
 }
 
 static bool parse_drained(struct status *s, const char *value)
@@ -164,13 +164,13 @@ static bool parse_line(struct status *s, char *line)
 		return false;
 	*value++ = '\0';
 	if (strcmp(line, "request") == 0)
-		return number(value, &s->request);
+		return status_number(value, &s->request);
 	if (strcmp(line, "generation") == 0)
-		return number(value, &s->generation);
+		return status_number(value, &s->generation);
 	if (strcmp(line, "running") == 0)
-		return number(value, &s->running);
+		return status_number(value, &s->running);
 	if (strcmp(line, "replaced") == 0)
-		return number(value, &s->replaced);
+		return status_number(value, &s->replaced);
 	if (strcmp(line, "waiting") == 0) /* as programs of before write it */
 		return true;
 	if (strcmp(line, "gone") == 0)

@@ -273,7 +273,7 @@ static void set_full(struct child *c, bool full)
 }
 
 /* Has the other workers show their connections. One that has gone mad keeps none busy with it. */
-static void show(const struct child *asker)
+static void supervise_show(const struct child *asker)
 {
 	struct master *m = asker->gen->master;
 	uint64_t now = clock_ms();
@@ -301,7 +301,7 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 	if (msg->type == CTL_FULL)
 		set_full(c, msg->arg != 0);
 	if (msg->type == CTL_SHOW)
-		show(c);
+		supervise_show(c);
 	if (msg->type == CTL_CACHE) {
 		c->gen->facts = msg->facts;
 		gen_show(m->current, &m->board->head);

@@ -26,7 +26,7 @@ enum {
 static const char signature[] = "\r\n\r\n\0\r\nQUIT\n";
 enum { SIGNATURE = sizeof(signature) - 1 };
 
-static struct slice behind(struct slice s, size_t n)
+static struct slice proxy_behind(struct slice s, size_t n)
 {
 	return slice_of(s.p + n, s.n - n);
 }
@@ -39,7 +39,7 @@ static struct slice cut_word(struct slice *rest)
 	const char *space = memchr(rest->p, ' ', rest->n);
 	struct slice word = slice_of(rest->p, space != NULL ? (size_t)(space - rest->p) : rest->n);
 
-	*rest = behind(*rest, space != NULL ? word.n + 1 : word.n);
+	*rest = proxy_behind(*rest, space != NULL ? word.n + 1 : word.n);
 	return word;
 }
 
@@ -125,7 +125,7 @@ static bool sum_is_right(struct slice header, const char *sum)
 	uint32_t crc = crc32c(UINT32_MAX, slice_of(header.p, at));
 
 	crc = crc32c(crc, slice_of(zero, CRC_BYTES));
-	crc = ~crc32c(crc, behind(header, at + CRC_BYTES));
+	crc = ~crc32c(crc, proxy_behind(header, at + CRC_BYTES));
 	return crc == ((uint32_t)number16(sum) << 16 | number16(sum + 2));
 }
 
@@ -139,7 +139,7 @@ static bool read_tlvs(struct slice header, struct slice rest, struct proxy *p)
 		if (rest.n < TLV_HEAD || number16(rest.p + 1) > rest.n - TLV_HEAD)
 			return false;
 		value = slice_of(rest.p + TLV_HEAD, number16(rest.p + 1));
-		rest = behind(rest, TLV_HEAD + value.n);
+		rest = proxy_behind(rest, TLV_HEAD + value.n);
 		if (type == TLV_CRC32C && (value.n != CRC_BYTES || !sum_is_right(header, value.p)))
 			return false;
 		if (type == TLV_SSL)
@@ -162,7 +162,7 @@ static void set_client(int family, const char *address, struct proxy *p)
 static bool read_addresses(struct slice header, unsigned char family, struct proxy *p)
 {
 	static const size_t sizes[] = { 0, INET_BYTES, INET6_BYTES, UNIX_BYTES };
-	struct slice rest = behind(header, PROXY_HEAD);
+	struct slice rest = proxy_behind(header, PROXY_HEAD);
 	unsigned kind = family >> 4, protocol = family & 15;
 
 	p->source = PROXY_UNKNOWN;
@@ -175,7 +175,7 @@ static bool read_addresses(struct slice header, unsigned char family, struct pro
 		set_client(AF_INET, rest.p, p);
 	else if (kind == INET6 && protocol == STREAM)
 		set_client(AF_INET6, rest.p, p);
-	return read_tlvs(header, behind(rest, sizes[kind]), p);
+	return read_tlvs(header, proxy_behind(rest, sizes[kind]), p);
 }
 
 static enum proxy_result parse_binary(struct slice bytes, struct proxy *p)

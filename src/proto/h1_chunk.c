@@ -33,7 +33,7 @@ static int digit(uint8_t ch)
 	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
 }
 
-static enum h1_chunked go(struct h1_chunk *c, bool legal, enum state next)
+static enum h1_chunked h1_chunk_go(struct h1_chunk *c, bool legal, enum state next)
 {
 	c->state = next;
 	return legal ? H1_CHUNK_MORE : H1_CHUNK_FAULT;
@@ -52,27 +52,27 @@ static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 	c->n = 0;
 	switch (ch) {
 	case '\r':
-		return go(c, true, SIZE_LF);
+		return h1_chunk_go(c, true, SIZE_LF);
 	case ' ':
 	case '\t':
-		return go(c, true, AT_SEMICOLON);
+		return h1_chunk_go(c, true, AT_SEMICOLON);
 	default:
-		return go(c, ch == ';', AT_NAME);
+		return h1_chunk_go(c, ch == ';', AT_NAME);
 	}
 }
 
 /* Bytes behind a name or a value that has ended; blank: where white space leads to. */
-static enum h1_chunked behind(struct h1_chunk *c, uint8_t ch, enum state blank)
+static enum h1_chunked h1_chunk_behind(struct h1_chunk *c, uint8_t ch, enum state blank)
 {
 	switch (ch) {
 	case '\r':
-		return go(c, true, SIZE_LF);
+		return h1_chunk_go(c, true, SIZE_LF);
 	case ';':
-		return go(c, true, AT_NAME);
+		return h1_chunk_go(c, true, AT_NAME);
 	case '=':
-		return go(c, c->state == NAME, AT_VALUE);
+		return h1_chunk_go(c, c->state == NAME, AT_VALUE);
 	default:
-		return go(c, ch == ' ' || ch == '\t', blank);
+		return h1_chunk_go(c, ch == ' ' || ch == '\t', blank);
 	}
 }
 
@@ -87,29 +87,31 @@ static enum h1_chunked extension(struct h1_chunk *c, uint8_t ch)
 		return H1_CHUNK_FAULT;
 	switch (c->state) {
 	case AT_SEMICOLON:
-		return blank ? H1_CHUNK_MORE : go(c, ch == ';', AT_NAME);
+		return blank ? H1_CHUNK_MORE : h1_chunk_go(c, ch == ';', AT_NAME);
 	case AT_NAME:
-		return blank ? H1_CHUNK_MORE : go(c, field_is_tchar(ch), NAME);
+		return blank ? H1_CHUNK_MORE : h1_chunk_go(c, field_is_tchar(ch), NAME);
 	case NAME:
-		return field_is_tchar(ch) ? H1_CHUNK_MORE : behind(c, ch, AT_EQUALS);
+		return field_is_tchar(ch) ? H1_CHUNK_MORE : h1_chunk_behind(c, ch, AT_EQUALS);
 	case AT_EQUALS:
 		if (blank)
 			return H1_CHUNK_MORE;
-		return ch == ';' ? go(c, true, AT_NAME) : go(c, ch == '=', AT_VALUE);
+		return ch == ';' ? h1_chunk_go(c, true, AT_NAME)
+				 : h1_chunk_go(c, ch == '=', AT_VALUE);
 	case AT_VALUE:
 		if (blank)
 			return H1_CHUNK_MORE;
-		return ch == '"' ? go(c, true, QUOTED) : go(c, field_is_tchar(ch), VALUE);
+		return ch == '"' ? h1_chunk_go(c, true, QUOTED)
+				 : h1_chunk_go(c, field_is_tchar(ch), VALUE);
 	case VALUE:
-		return field_is_tchar(ch) ? H1_CHUNK_MORE : behind(c, ch, AT_SEMICOLON);
+		return field_is_tchar(ch) ? H1_CHUNK_MORE : h1_chunk_behind(c, ch, AT_SEMICOLON);
 	case QUOTED:
 		if (ch == '"' || ch == '\\')
-			return go(c, true, ch == '"' ? BEHIND_QUOTED : ESCAPED);
-		return go(c, ch != '\r', QUOTED);
+			return h1_chunk_go(c, true, ch == '"' ? BEHIND_QUOTED : ESCAPED);
+		return h1_chunk_go(c, ch != '\r', QUOTED);
 	case ESCAPED:
-		return go(c, ch != '\r', QUOTED);
+		return h1_chunk_go(c, ch != '\r', QUOTED);
 	default: /* BEHIND_QUOTED */
-		return behind(c, ch, AT_SEMICOLON);
+		return h1_chunk_behind(c, ch, AT_SEMICOLON);
 	}
 }
 
@@ -121,12 +123,12 @@ static enum h1_chunked step(struct h1_chunk *c, uint8_t ch)
 	case SIZE_LF:
 		if (ch == '\n' && c->size == 0)
 			return H1_CHUNK_LAST;
-		return go(c, ch == '\n', DATA);
+		return h1_chunk_go(c, ch == '\n', DATA);
 	case DATA_CR:
-		return go(c, ch == '\r', DATA_LF);
+		return h1_chunk_go(c, ch == '\r', DATA_LF);
 	case DATA_LF:
 		c->n = 0;
-		return go(c, ch == '\n', SIZE);
+		return h1_chunk_go(c, ch == '\n', SIZE);
 	default:
 		return extension(c, ch);
 	}

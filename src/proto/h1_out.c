@@ -23,7 +23,7 @@ static __attribute__((noinline)) void text_flush(struct text *t)
 	t->n = 0;
 }
 
-static inline void put(struct text *t, struct slice s)
+static inline void h1_out_put(struct text *t, struct slice s)
 {
 	if (s.n > sizeof(t->buf) - t->n) {
 		text_flush(t);
@@ -42,10 +42,10 @@ static inline void put_field(struct text *t, const struct field *f)
 	char *at = t->buf + t->n;
 
 	if (n > sizeof(t->buf) - t->n) {
-		put(t, f->name);
-		put(t, SLICE(": "));
-		put(t, f->value);
-		put(t, SLICE("\r\n"));
+		h1_out_put(t, f->name);
+		h1_out_put(t, SLICE(": "));
+		h1_out_put(t, f->value);
+		h1_out_put(t, SLICE("\r\n"));
 		return;
 	}
 	memcpy(at, f->name.p, f->name.n);
@@ -63,9 +63,9 @@ static void put_status(struct text *t, int status)
 	line[9] = (char)('0' + status / 100);
 	line[10] = (char)('0' + status / 10 % 10);
 	line[11] = (char)('0' + status % 10);
-	put(t, slice_of(line, sizeof(line) - 1));
-	put(t, slice_str(reason_of(status)));
-	put(t, SLICE("\r\n"));
+	h1_out_put(t, slice_of(line, sizeof(line) - 1));
+	h1_out_put(t, slice_str(reason_of(status)));
+	h1_out_put(t, SLICE("\r\n"));
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -107,12 +107,12 @@ static int put_head(struct h1_stream *s, struct outq *q)
 	for (unsigned i = 0; i < r->nfields; i++)
 		put_field(&t, &r->fields[i]);
 	if (s->chunked)
-		put(&t, SLICE("transfer-encoding: chunked\r\n"));
+		h1_out_put(&t, SLICE("transfer-encoding: chunked\r\n"));
 	if (!s->keep)
-		put(&t, SLICE("connection: close\r\n"));
+		h1_out_put(&t, SLICE("connection: close\r\n"));
 	else if (http10)
-		put(&t, SLICE("connection: keep-alive\r\n"));
-	put(&t, SLICE("\r\n"));
+		h1_out_put(&t, SLICE("connection: keep-alive\r\n"));
+	h1_out_put(&t, SLICE("\r\n"));
 	text_flush(&t);
 	s->head_sent = true;
 	return t.failed ? -1 : 0;

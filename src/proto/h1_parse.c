@@ -63,7 +63,7 @@ static enum h1_parsed fault(struct h1_parse *p, const struct err *err)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Room for more; the line under way moves, lines that are complete stay where they are. */
-static int grow(struct h1_parse *p, size_t coming)
+static int h1_parse_grow(struct h1_parse *p, size_t coming)
 {
 	size_t have = (size_t)(p->at - p->line);
 	size_t room = coming < PIECE_FIRST ? coming : PIECE_FIRST;
@@ -113,7 +113,8 @@ static inline bool all_from(uint64_t eight, uint8_t least)
 }
 
 /* The bytes of one class; true when another one follows. */
-static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
+static inline bool h1_parse_run(
+	struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
 {
 	const uint8_t *s = *from;
 	char *at = p->at;
@@ -126,8 +127,8 @@ static inline bool run(struct h1_parse *p, const uint8_t **from, const uint8_t *
 }
 
 /*
- * As run(), of a class that has all bytes from least on but DEL: eight at once, as long as they are
- * of it.
+ * As h1_parse_run(), of a class that has all bytes from least on but DEL: eight at once, as long as
+ * they are of it.
  */
 static inline bool run_long(
 	struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of, uint8_t least)
@@ -138,7 +139,7 @@ static inline bool run_long(
 			break;
 		memcpy(p->at, &eight, 8);
 	}
-	return run(p, from, stop, of);
+	return h1_parse_run(p, from, stop, of);
 }
 
 /* The bytes of a name, which is made lower case; true when another one follows. */
@@ -211,7 +212,7 @@ static enum h1_parsed line_step(struct h1_parse *p, const uint8_t **from, const 
 
 	switch (p->state) {
 	case METHOD:
-		if (!run(p, from, stop, TCHAR))
+		if (!h1_parse_run(p, from, stop, TCHAR))
 			return H1_MORE;
 		if (!first_ends(p, *(*from)++, ' ', IN_TARGET))
 			return fault(p, ERR_REQUEST_LINE);
@@ -332,7 +333,7 @@ enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uin
 
 		if (p->left == 0)
 			return too_long(p);
-		if (p->at == p->end && grow(p, (size_t)(end - s)) < 0)
+		if (p->at == p->end && h1_parse_grow(p, (size_t)(end - s)) < 0)
 			return fault(p, ERR_NO_MEMORY);
 		/* No step keeps more bytes than it takes. */
 		if (end - s > p->end - p->at)

@@ -27,14 +27,14 @@ void h1_fini(void)
 
 /* --- the stream seam -------------------------------------------------------------------------- */
 
-static void wake(struct h1_stream *s)
+static void h1_stream_wake(struct h1_stream *s)
 {
 	s->h1->host->wake(s->h1->host);
 }
 
 static void stream_reply(struct h2d_req *req)
 {
-	wake(h1_stream_of(req));
+	h1_stream_wake(h1_stream_of(req));
 }
 
 static void stream_resume(struct h2d_req *req)
@@ -42,7 +42,7 @@ static void stream_resume(struct h2d_req *req)
 	struct h1_stream *s = h1_stream_of(req);
 
 	s->waiting = false;
-	wake(s);
+	h1_stream_wake(s);
 }
 
 /* RFC 9110, 15.2: a client of HTTP/1.0 knows no such thing. */
@@ -59,7 +59,7 @@ static void stream_interim(
 		strbuf_printf(
 			t, "%.*s: %.*s\r\n", SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));
 	strbuf_add(t, SLICE("\r\n"));
-	wake(s);
+	h1_stream_wake(s);
 }
 
 /* RFC 9110, 10.1.1: in front of a reply that is made of the body. Elsewhere h1_output() sees, at
@@ -81,7 +81,7 @@ static void stream_consume(struct h2d_req *req, size_t n)
 	if (n == 0)
 		say_continue(s);
 	if (full || n == 0)
-		wake(s);
+		h1_stream_wake(s);
 }
 
 static void stream_cut(struct h2d_req *req)
@@ -89,7 +89,7 @@ static void stream_cut(struct h2d_req *req)
 	struct h1_stream *s = h1_stream_of(req);
 
 	h1_go(s->h1, H1_BROKEN);
-	wake(s);
+	h1_stream_wake(s);
 }
 
 static bool stream_asks_tunnel(struct h2d_req *req)

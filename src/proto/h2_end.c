@@ -28,7 +28,7 @@ void h2_drain_notice(struct h2 *h2)
 	nghttp2_submit_shutdown_notice(h2->session);
 }
 
-static void count(const struct err *err)
+static void h2_end_count(const struct err *err)
 {
 	if (err->h2_code == NGHTTP2_ENHANCE_YOUR_CALM)
 		COUNT(floods, 1);
@@ -39,7 +39,7 @@ void h2_end(struct h2 *h2, const struct err *err)
 	if (h2->err != NULL || h2->own != NULL)
 		return;
 	h2->err = err;
-	count(err);
+	h2_end_count(err);
 	/* Behind the other kind of GOAWAY nghttp2 would not send the answer. */
 	if (err == ERR_HEADER_BLOCK)
 		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
@@ -134,7 +134,7 @@ int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, voi
 		return 0;
 	err = meant(frame->goaway.error_code);
 	h2->own = err;
-	count(err);
+	h2_end_count(err);
 	COUNT(protocol_errors, 1);
 	err_log(err, &h2->host->conn->peer);
 	return 0;

@@ -26,7 +26,7 @@ static uint32_t length(const uint8_t *head)
 }
 
 /* Takes bytes of the head up to want of them. */
-static size_t take(struct h2_frames *s, const uint8_t *p, size_t n, unsigned want)
+static size_t h2_frames_take(struct h2_frames *s, const uint8_t *p, size_t n, unsigned want)
 {
 	size_t k = n < want - s->have ? n : want - s->have;
 
@@ -62,7 +62,7 @@ static size_t gather(
 {
 	bool more = s->have >= H2_FRAMES_HEAD;
 	unsigned want = more ? H2_FRAMES_BYTES : H2_FRAMES_HEAD;
-	size_t k = take(s, p, n, want);
+	size_t k = h2_frames_take(s, p, n, want);
 
 	if (s->have == want && (more || !wants_more(s->head)))
 		*found = complete(s, s->head, want - H2_FRAMES_HEAD, id);

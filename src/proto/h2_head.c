@@ -32,7 +32,7 @@ static __attribute__((noinline)) uint8_t *give_up(struct h2_stream *s)
 }
 
 /* Writes the section of s that is due: its response's head, then the trailers. The end of it. */
-static uint8_t *make(struct h2_stream *s)
+static uint8_t *h2_head_make(struct h2_stream *s)
 {
 	struct hpack *hpack = &s->h2->hpack;
 	const uint8_t *end = made + sizeof(made);
@@ -75,7 +75,7 @@ void h2_head_due(struct h2 *h2, const nghttp2_frame *frame)
 	if (frame->headers.nvlen > 0)
 		return;
 	s = stream_of(h2, frame->hd.stream_id);
-	h2->section = (size_t)(make(s) - (made + FRONT));
+	h2->section = (size_t)(h2_head_make(s) - (made + FRONT));
 }
 
 static void set_length(uint8_t *head, size_t n)

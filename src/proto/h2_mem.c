@@ -91,7 +91,7 @@ static __attribute__((noinline)) void put_start(void *p, struct h2_pages *pages)
 		put_head(p);
 }
 
-static void put(void *p, struct h2_pages *pages)
+static void h2_mem_put(void *p, struct h2_pages *pages)
 {
 	if (h2_pages_starts(p))
 		put_start(p, pages);
@@ -106,7 +106,7 @@ static void *mem_malloc(size_t size, void *user)
 
 static void mem_free(void *p, void *user)
 {
-	put(p, user);
+	h2_mem_put(p, user);
 }
 
 static void *mem_calloc(size_t n, size_t size, void *user)
@@ -137,7 +137,7 @@ static void *mem_realloc(void *p, size_t size, void *user)
 	if (q == NULL)
 		return NULL;
 	memcpy(q, p, old);
-	put(p, user);
+	h2_mem_put(p, user);
 	return q;
 }
 

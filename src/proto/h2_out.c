@@ -90,7 +90,7 @@ int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int co
 }
 
 /* A frame of nghttp2's, as it is but for the heads of responses. */
-static int put(struct h2 *h2, const uint8_t *frame, size_t n)
+static int h2_out_put(struct h2 *h2, const uint8_t *frame, size_t n)
 {
 	H2D_ASSERT(n > 3);
 	return frame[3] == NGHTTP2_HEADERS ? h2_head_put(h2, frame, n)
@@ -106,7 +106,7 @@ static int pump(struct h2 *h2)
 
 		if (n == 0)
 			return h2->out_blocked;
-		if (n < 0 || put(h2, frame, (size_t)n) < 0)
+		if (n < 0 || h2_out_put(h2, frame, (size_t)n) < 0)
 			return -1;
 	}
 	return 1;

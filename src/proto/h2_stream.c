@@ -287,7 +287,7 @@ void h2_stream_ask_all(struct proto *p, struct lender *lender)
 		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
 }
 
-static int copy(struct h2d_req *req, struct slice *to, struct slice value)
+static int h2_stream_copy(struct h2d_req *req, struct slice *to, struct slice value)
 {
 	*to = arena_dup(&req->arena, value);
 	return to->p != NULL ? 0 : -1;
@@ -298,7 +298,7 @@ static int copy_unless(
 	struct h2d_req *req, struct slice *to, struct slice value, struct slice constant)
 {
 	if (!slice_eq(value, constant))
-		return copy(req, to, value);
+		return h2_stream_copy(req, to, value);
 	*to = constant;
 	return 0;
 }
@@ -324,9 +324,9 @@ static int pseudo_field(struct h2d_req *req, struct slice name, struct slice val
 		return copy_unless(
 			req, &req->scheme, value, value.n == 4 ? SLICE("http") : SLICE("https"));
 	case 'a':
-		return copy(req, &req->authority, value);
+		return h2_stream_copy(req, &req->authority, value);
 	case 'p':
-		return slice_eq(name, SLICE(":path")) ? copy(req, &req->target, value)
+		return slice_eq(name, SLICE(":path")) ? h2_stream_copy(req, &req->target, value)
 						      : take_protocol(req, value);
 	default:
 		return 0;

@@ -60,7 +60,7 @@ static void widened(struct h2 *h2)
 
 /* --- what the path takes ---------------------------------------------------------------------- */
 
-static void ask(struct h2 *h2)
+static void h2_window_ask(struct h2 *h2)
 {
 	if (!h2->window.asks || h2->window.asked)
 		return;
@@ -83,7 +83,7 @@ bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 void h2_window_expect(struct h2_stream *s)
 {
 	window_expect(&s->h2->window, &s->share);
-	ask(s->h2);
+	h2_window_ask(s->h2);
 }
 
 void h2_window_widen(struct h2_stream *s)
@@ -96,14 +96,14 @@ void h2_window_came(struct h2_stream *s, size_t n)
 {
 	if (window_came(window_of(s->h2), &s->share, n, s->h2->now_ms))
 		widened(s->h2);
-	ask(s->h2);
+	h2_window_ask(s->h2);
 }
 
 void h2_window_taken(struct h2_stream *s, size_t n)
 {
 	if (window_taken(window_of(s->h2), &s->share, n, clock_ms()))
 		widened(s->h2);
-	ask(s->h2);
+	h2_window_ask(s->h2);
 	h2_window_give(s->h2, false);
 	give_stream(s, false);
 }

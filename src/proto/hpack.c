@@ -195,7 +195,7 @@ static uint16_t hash_of(const struct field *f)
 }
 
 /* Where the entry is that has the field; HPACK_KEPT: there is none. */
-static unsigned find(const struct hpack *h, const struct field *f, uint16_t hash)
+static unsigned hpack_find(const struct hpack *h, const struct field *f, uint16_t hash)
 {
 	for (unsigned i = 1; i <= h->n; i++) {
 		unsigned at = (h->next - i) % HPACK_KEPT;
@@ -208,7 +208,7 @@ static unsigned find(const struct hpack *h, const struct field *f, uint16_t hash
 
 /* The peer has the same entry from now on. False: it would take too much of the table, or memory is
  * out. */
-static bool add(struct hpack *h, const struct field *f, uint16_t hash)
+static bool hpack_add(struct hpack *h, const struct field *f, uint16_t hash)
 {
 	size_t bytes = f->name.n + f->value.n;
 	struct hpack_entry *e;
@@ -270,7 +270,7 @@ static __attribute__((noinline)) uint8_t *put_new(
 {
 	unsigned index = name_index(f->name);
 
-	if (add(h, f, hash))
+	if (hpack_add(h, f, hash))
 		out = put_name(out, ADDED, ADDED_BITS, index, f->name);
 	else
 		out = put_name(out, SINGLE, SINGLE_BITS, index, f->name);
@@ -288,7 +288,7 @@ static __attribute__((noinline)) uint8_t *put_other(
 	if (single != NULL)
 		return single;
 	hash = hash_of(f);
-	at = find(h, f, hash);
+	at = hpack_find(h, f, hash);
 	if (at == HPACK_KEPT) {
 		at = h->next % HPACK_KEPT;
 		out = put_new(h, f, hash, out);

@@ -43,7 +43,7 @@ static void give_all_but(struct window *w, uint64_t kept)
 		ahead_give(w->sum, &w->ahead, w->ahead.turn.held - kept);
 }
 
-static void settle(struct window *w)
+static void window_settle(struct window *w)
 {
 	if (w->ahead.turn.held > 0)
 		give_all_but(w, needs(w, w->size));
@@ -128,13 +128,13 @@ static bool widen_to(struct window *w, uint64_t size, bool whole)
 		return false;
 	if (size > w->size + (n - got))
 		w->size = (uint32_t)(size - (n - got));
-	settle(w);
+	window_settle(w);
 	return true;
 }
 
 /* The window that an upload begins with: START, and on a path that took more before, as much as
  * that. */
-static void begin(struct window *w)
+static void window_begin(struct window *w)
 {
 	uint64_t most = ahead_least(w->limit - w->lent, enough(w)), size = ahead_least(START, most);
 
@@ -152,7 +152,7 @@ bool window_widen(struct window *w, struct window_share *s)
 	s->wide = true;
 	count_in(w, s);
 	count_rest(w, s);
-	begin(w);
+	window_begin(w);
 	return true;
 }
 
@@ -212,7 +212,7 @@ void window_answered(struct window *w, uint64_t now_ms)
 	w->asked = false;
 }
 
-static bool grow(struct window *w, uint64_t want)
+static bool window_grow(struct window *w, uint64_t want)
 {
 	uint32_t was = w->size;
 
@@ -239,7 +239,7 @@ static bool measure(struct window *w, uint64_t now_ms)
 		taken < w->size / 2)
 		return false;
 	on_the_way = taken * w->rtt_ms / (ms > 0 ? ms : 1);
-	return on_the_way > w->size / 2 && room_of(w) > 0 && grow(w, GROWTH * on_the_way);
+	return on_the_way > w->size / 2 && room_of(w) > 0 && window_grow(w, GROWTH * on_the_way);
 }
 
 /* A stretch begins where the last one is longer than a round trip, or where a silence ends, which
@@ -286,7 +286,7 @@ bool window_lend(struct window *w, struct window_share *s)
 		n = (size_t)ahead_take(w->sum, &w->ahead, 0, n, false);
 	s->lent += n;
 	w->lent += n;
-	settle(w);
+	window_settle(w);
 	return n > 0;
 }
 
@@ -309,7 +309,7 @@ bool window_taken(struct window *w, struct window_share *s, size_t n, uint64_t n
 	let_go(w, s, (size_t)ahead_least(n, s->held));
 	grew = measure(w, now_ms);
 	trim(w);
-	settle(w);
+	window_settle(w);
 	return grew;
 }
 
@@ -323,7 +323,7 @@ bool window_leave(struct window *w, struct window_share *s)
 	w->shares -= s->size;
 	*s = (struct window_share){ 0 };
 	trim(w);
-	settle(w);
+	window_settle(w);
 	return shared;
 }
 

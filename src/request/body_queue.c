@@ -41,7 +41,7 @@ static size_t most(size_t a, size_t b)
 }
 
 /* An empty piece at the end, for n bytes or some of them; as large as what there is of them. */
-static struct body_piece *add(struct body_queue *q, size_t n)
+static struct body_piece *body_queue_add(struct body_queue *q, size_t n)
 {
 	size_t cap = BODY_PIECE - q->total % BODY_PIECE;
 	size_t want = most(most(n, PIECE_LEAST), most(q->n, q->batch));
@@ -72,7 +72,7 @@ size_t body_queue_put(struct body_queue *q, const void *data, size_t n)
 		size_t some;
 
 		if (piece == NULL || piece->n == piece->cap)
-			piece = add(q, n - done);
+			piece = body_queue_add(q, n - done);
 		if (piece == NULL)
 			break;
 		some = least(n - done, piece->cap - piece->n);

@@ -34,7 +34,7 @@ static const char *satisfy_text(bool satisfied, const struct auth *auth)
 }
 
 /* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
-static void add(struct demand *d, struct h2d_req *req, const struct location *location)
+static void demand_add(struct demand *d, struct h2d_req *req, const struct location *location)
 {
 	const struct auth *auth = location->auth;
 	bool in = location->access == NULL || access_allows(location->access, req_client(req));
@@ -73,7 +73,7 @@ static bool add_extensions(
 
 		if (file.p == NULL)
 			return false;
-		add(d, req, site_location(req->site, file));
+		demand_add(d, req, site_location(req->site, file));
 	}
 	return true;
 }
@@ -95,14 +95,14 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	unsigned n = dir && location->files_apart ? site->nlocations : 0;
 
 	*d = (struct demand){ .in = true, .known = true, .hidden = hides(req, location, path) };
-	add(d, req, location);
+	demand_add(d, req, location);
 	for (const struct location *p = site->locations; p != site->locations + n; p++)
 		if (site_location_is_index(p, location, path))
-			add(d, req, p);
+			demand_add(d, req, p);
 	if (!dir && !add_extensions(d, req, location, path))
 		return false;
 	while (coding_beside(&path) != CODING_NONE)
-		add(d, req, site_location(site, path));
+		demand_add(d, req, site_location(site, path));
 	return true;
 }
 

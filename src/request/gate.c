@@ -83,7 +83,7 @@ static void come_back(struct h2d_req *req, const struct err *err, const struct a
 	reply_error(req, err->status);
 }
 
-static void answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict,
+static void gate_answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict,
 	const struct auth_wait *wait)
 {
 	struct slice ask;
@@ -121,7 +121,7 @@ static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 	if (verdict != AUTH_PASSED) {
 		req->user.n = 0;
 		if (open)
-			answer(req, gate->auth, verdict, wait);
+			gate_answer(req, gate->auth, verdict, wait);
 	}
 	gate->done(req, open && verdict == AUTH_PASSED ? GATE_GO : GATE_ANSWERED, gate->ctx);
 }
@@ -168,7 +168,7 @@ static enum gate_result ask(
 		req->gate = gate;
 		return GATE_LATER;
 	}
-	answer(req, auth, verdict, &gate->wait);
+	gate_answer(req, auth, verdict, &gate->wait);
 	return GATE_ANSWERED;
 }
 

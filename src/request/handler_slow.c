@@ -78,7 +78,7 @@ void handler_slow_begin(void)
 		__atomic_store_n(&handler_slow_mark, clock_read_us(), __ATOMIC_SEQ_CST);
 }
 
-static void say(const struct crash_call *call, uint64_t ms)
+static void handler_slow_say(const struct crash_call *call, uint64_t ms)
 {
 	bool asked = call->method.n > 0;
 	int n = (int)(call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN);
@@ -100,7 +100,7 @@ void handler_slow_end(void)
 	ms = since > MARK_NEW ? (clock_read_us() - since) / 1000 : 0;
 	sem_post(&slow.taken);
 	if (ms >= SLOW_MS)
-		say(call, ms);
+		handler_slow_say(call, ms);
 }
 
 /* --- start and stop --------------------------------------------------------------------------- */

@@ -13,12 +13,12 @@ struct copy {
 	char text[];
 };
 
-static void leave(struct belonging *b)
+static void handler_text_leave(struct belonging *b)
 {
 	free(LIST_ENTRY(b, struct copy, belonging));
 }
 
-static struct copy *find(struct list *all, struct slice s)
+static struct copy *handler_text_find(struct list *all, struct slice s)
 {
 	if (!belonging_any(all))
 		return NULL;
@@ -26,7 +26,7 @@ static struct copy *find(struct list *all, struct slice s)
 		struct belonging *b = LIST_ENTRY(node, struct belonging, node);
 		struct copy *c = LIST_ENTRY(b, struct copy, belonging);
 
-		if (b->leave == leave && c->of.p == s.p && c->of.n == s.n)
+		if (b->leave == handler_text_leave && c->of.p == s.p && c->of.n == s.n)
 			return c;
 	}
 	return NULL;
@@ -35,7 +35,7 @@ static struct copy *find(struct list *all, struct slice s)
 const char *handler_text_own(const struct h2d_req *req, struct slice s)
 {
 	struct list *all = (struct list *)(uintptr_t)&req->belongings;
-	struct copy *c = find(all, s);
+	struct copy *c = handler_text_find(all, s);
 
 	if (c != NULL)
 		return c->text;
@@ -44,7 +44,7 @@ const char *handler_text_own(const struct h2d_req *req, struct slice s)
 	H2D_ASSERT(c != NULL);
 	c->of = s;
 	memcpy(c->text, s.p, s.n + 1);
-	belonging_add(all, &c->belonging, leave);
+	belonging_add(all, &c->belonging, handler_text_leave);
 	return c->text;
 }
 #endif

@@ -13,7 +13,7 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 /* Not before wait_ns from now: RFC 6585, 4; RFC 9110, 10.2.3. */
-static void refuse(struct h2d_req *req, uint64_t wait_ns)
+static void limits_refuse(struct h2d_req *req, uint64_t wait_ns)
 {
 	const char *s = arena_printf(&req->arena, "%" PRIu64, (wait_ns + NS_PER_S - 1) / NS_PER_S);
 
@@ -47,7 +47,7 @@ static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t w
 		err_log_dry(ERR_REQUEST_RATE, req_client(req));
 		return true;
 	}
-	refuse(req, wait_ns);
+	limits_refuse(req, wait_ns);
 	return false;
 }
 

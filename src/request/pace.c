@@ -52,7 +52,7 @@ static uint64_t conn_wait(
 }
 
 /* Takes n bytes of both buckets, or of none: how many nanoseconds it is too early for that. */
-static uint64_t take(struct h2d_req *req, uint64_t n)
+static uint64_t pace_take(struct h2d_req *req, uint64_t n)
 {
 	const struct pace_limit *limit = req->pace->limit;
 	struct pace_conn *conn = req->conn->pace;
@@ -127,7 +127,7 @@ size_t pace_grant(struct h2d_req *req, size_t want)
 			n = req->reply.body.left;
 		if (n == 0)
 			return want;
-		wait = take(req, n);
+		wait = pace_take(req, n);
 		if (wait == 0)
 			p->granted = n;
 		else if (!passes(req, n))

@@ -174,7 +174,7 @@ static void start_handler(struct h2d_req *req)
 	handler_call_start(req);
 }
 
-static void cut(struct h2d_req *req)
+static void req_cut(struct h2d_req *req)
 {
 	req_body_over(req);
 	req->stream->cut(req);
@@ -184,7 +184,7 @@ static void cut(struct h2d_req *req)
 static void cut_off(struct h2d_req *req)
 {
 	if (req_body_duplex(req))
-		cut(req);
+		req_cut(req);
 }
 
 /* Bytes of a body are lost; those that come could not be told from them. */
@@ -196,7 +196,7 @@ static void lose_bytes(struct h2d_req *req, const struct err *err)
 	}
 	err_log(err, req_client(req));
 	req_record_error(&req->record, err);
-	cut(req);
+	req_cut(req);
 }
 
 void req_refuse(struct h2d_req *req, int status)

@@ -30,7 +30,8 @@ static bool step(
 }
 
 /* Lines of the same name are one list (RFC 9110, 5.3). False: it has no element. */
-static bool walk(const struct h2d_req *req, struct slice name, last_fn *last, struct forwarded *f)
+static bool req_client_walk(
+	const struct h2d_req *req, struct slice name, last_fn *last, struct forwarded *f)
 {
 	const struct proxies *p = &req->env->sites->proxies;
 	bool any = false, on = true;
@@ -116,7 +117,7 @@ void req_client_find(struct h2d_req *req)
 	case PROXIES_NO_FIELD:
 		return;
 	case PROXIES_X_FORWARDED_FOR:
-		if (walk(req, SLICE("x-forwarded-for"), forwarded_last_x, &found))
+		if (req_client_walk(req, SLICE("x-forwarded-for"), forwarded_last_x, &found))
 			req->client = keep(req, &found.from);
 		req->client_https = x_https(req);
 		break;
@@ -126,7 +127,7 @@ void req_client_find(struct h2d_req *req)
 		req->client_https = x_https(req);
 		break;
 	case PROXIES_FORWARDED:
-		if (walk(req, SLICE("forwarded"), forwarded_last, &found)) {
+		if (req_client_walk(req, SLICE("forwarded"), forwarded_last, &found)) {
 			req->client = keep(req, &found.from);
 			req->client_https = found.https;
 		}

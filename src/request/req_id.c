@@ -39,7 +39,7 @@ static const uint8_t *random_bytes(void)
 	return bytes[--left];
 }
 
-static struct slice make(char text[2 * REQ_ID_BYTES + 1])
+static struct slice req_id_make(char text[2 * REQ_ID_BYTES + 1])
 {
 	static const char hex[] = "0123456789abcdef";
 	const uint8_t *bytes = random_bytes();
@@ -62,6 +62,6 @@ struct slice req_id(struct h2d_req *req)
 		return req->id;
 	if (req->conn->trusted)
 		f = field_find(req->fields, req->nfields, req_id_field);
-	req->id = f != NULL && is_plain(f->value) ? f->value : make(req->id_text);
+	req->id = f != NULL && is_plain(f->value) ? f->value : req_id_make(req->id_text);
 	return req->id;
 }

@@ -7,7 +7,7 @@
 #include "request/handler_rule.h"
 #include "request/handler_text.h"
 
-static struct trailers *make(struct arena *arena)
+static struct trailers *trailers_make(struct arena *arena)
 {
 	struct trailers *t = arena_alloc(arena, sizeof(*t));
 
@@ -21,7 +21,7 @@ static struct trailers *make(struct arena *arena)
 int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, struct slice name,
 	struct slice value)
 {
-	struct trailers *t = *trailers != NULL ? *trailers : make(arena);
+	struct trailers *t = *trailers != NULL ? *trailers : trailers_make(arena);
 	struct field copy;
 
 	if (t == NULL)

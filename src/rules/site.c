@@ -41,7 +41,7 @@ int site_name_order(const void *a, const void *b)
 	return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-static const struct site_name *find(const struct sites *s, struct slice name)
+static const struct site_name *site_find(const struct sites *s, struct slice name)
 {
 	struct site_name key = { .name = name };
 	unsigned low = 0, high = s->nnames;
@@ -73,7 +73,7 @@ const struct site_name *sites_name(const struct sites *s, struct slice authority
 		return NULL;
 	for (size_t i = 0; i < host.n; i++)
 		lower[i] = (char)tolower((unsigned char)host.p[i]);
-	found = find(s, slice_of(lower, host.n));
+	found = site_find(s, slice_of(lower, host.n));
 	/* "a.b.c": then "*.b.c", "*.c"; the star takes the place of the byte in front of the dot.
 	 */
 	for (size_t i = 1; found == NULL && i + 1 < host.n; i++) {
@@ -82,7 +82,7 @@ const struct site_name *sites_name(const struct sites *s, struct slice authority
 		if (lower[i] != '.')
 			continue;
 		lower[i - 1] = '*';
-		found = find(s, slice_of(lower + i - 1, host.n - i + 1));
+		found = site_find(s, slice_of(lower + i - 1, host.n - i + 1));
 		lower[i - 1] = saved;
 	}
 	return found;
@@ -126,7 +126,7 @@ static char fold(char c)
 }
 
 /* Any bytes for a "*", all others are themselves; pattern is in lower case. */
-static bool fits(struct slice pattern, struct slice name)
+static bool site_fits(struct slice pattern, struct slice name)
 {
 	size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
 
@@ -163,7 +163,7 @@ static struct slice last_name(struct slice path)
 static bool hides_name(const struct location *location, struct slice name)
 {
 	for (unsigned i = 0; name.n > 0 && i < location->nhide; i++)
-		if (fits(location->hide[i], name))
+		if (site_fits(location->hide[i], name))
 			return true;
 	return false;
 }
@@ -214,7 +214,7 @@ const struct location *site_file_settings(const struct location *location, struc
 	struct slice name = last_name(path);
 
 	for (unsigned i = 0; i < location->nrules; i++)
-		if (fits(location->rules[i].pattern, name))
+		if (site_fits(location->rules[i].pattern, name))
 			return &location->rules[i].settings;
 	return location;
 }

@@ -80,7 +80,7 @@ static bool has_part(struct slice subject, struct slice part)
 	return false;
 }
 
-static bool fits(struct slice rule, struct slice subject)
+static bool subject_fits(struct slice rule, struct slice subject)
 {
 	if (slice_eq(rule, any))
 		return true;
@@ -93,7 +93,7 @@ static bool fits(struct slice rule, struct slice subject)
 bool subjects_allow(const struct subjects *s, const char *subject)
 {
 	for (unsigned i = 0; subject != NULL && i < s->n; i++)
-		if (fits(s->rules[i], slice_str(subject)))
+		if (subject_fits(s->rules[i], slice_str(subject)))
 			return true;
 	return false;
 }

@@ -71,10 +71,10 @@ static bool folder_of(struct way *w, char *path)
 	return name_map_get(&w->known, slice_of(path, n)) & KNOWN_OPEN;
 }
 
-static void walk(struct way *w, const char *path);
+static void sandbox_paths_walk(struct way *w, const char *path);
 
 /* True: path, cut at end, is a link. What it leads to is walked. */
-static bool follow(struct way *w, const char *path, size_t end)
+static bool sandbox_paths_follow(struct way *w, const char *path, size_t end)
 {
 	char link[PATH_BYTES], text[PATH_BYTES], to[2 * PATH_BYTES];
 	const char *slash;
@@ -93,12 +93,12 @@ static bool follow(struct way *w, const char *path, size_t end)
 		snprintf(to, sizeof(to), "%s", text);
 	else
 		snprintf(to, sizeof(to), "%.*s/%s", (int)(slash - link), link, text);
-	walk(w, to);
+	sandbox_paths_walk(w, to);
 	return true;
 }
 
 /* Goes an absolute path: each link on the way, then the folder it ends in, and where it ends. */
-static void walk(struct way *w, const char *path)
+static void sandbox_paths_walk(struct way *w, const char *path)
 {
 	char end[PATH_BYTES];
 	size_t n = strlen(path);
@@ -112,7 +112,7 @@ static void walk(struct way *w, const char *path)
 	end[n] = '\0';
 	for (size_t i = 1; i <= n; i++)
 		if (end[i] == '/' || end[i] == '\0')
-			link = knew(w, end, i, KNOWN_LINK) || follow(w, end, i);
+			link = knew(w, end, i, KNOWN_LINK) || sandbox_paths_follow(w, end, i);
 	if (!folder_of(w, end) || link)
 		w->fn(w->ctx, end, LANDLOCK_READ);
 }
@@ -129,11 +129,11 @@ static void way_end(struct way *w)
 	arena_reset(&w->names);
 }
 
-static void go(struct way *w, const char *path)
+static void sandbox_paths_go(struct way *w, const char *path)
 {
 	w->links = 0;
 	if (path != NULL && path[0] == '/')
-		walk(w, path);
+		sandbox_paths_walk(w, path);
 }
 
 void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx)
@@ -141,7 +141,7 @@ void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx)
 	struct way w;
 
 	way_begin(&w, fn, ctx);
-	go(&w, path);
+	sandbox_paths_go(&w, path);
 	way_end(&w);
 }
 
@@ -156,9 +156,9 @@ static void uploads(struct way *w, const struct conf_server *s)
 
 static void roots(struct way *w, const struct conf_server *s)
 {
-	go(w, s->root);
+	sandbox_paths_go(w, s->root);
 	for (unsigned i = 0; i < s->nlocations; i++)
-		go(w, s->locations[i].root);
+		sandbox_paths_go(w, s->locations[i].root);
 }
 
 static void of_server(struct way *w, const struct conf_server *s, unsigned wanted)
@@ -169,9 +169,9 @@ static void of_server(struct way *w, const struct conf_server *s, unsigned wante
 		uploads(w, s);
 	if (!(wanted & SANDBOX_PASSWORDS))
 		return;
-	go(w, s->scope.auth_basic_file);
+	sandbox_paths_go(w, s->scope.auth_basic_file);
 	for (unsigned i = 0; i < s->nlocations; i++)
-		go(w, s->locations[i].scope.auth_basic_file);
+		sandbox_paths_go(w, s->locations[i].scope.auth_basic_file);
 }
 
 bool sandbox_paths_links_of(const struct conf_server *s)
@@ -207,7 +207,7 @@ static void of_handler(
 
 	(void)at;
 	if (row->access == CONF_ACCESS_READ) {
-		go(w, path);
+		sandbox_paths_go(w, path);
 		return;
 	}
 	if (conf_handlers_folder(path, folder, sizeof(folder)))

@@ -84,7 +84,7 @@ static void keep_error(struct filter *f, int rc)
 		f->rc = rc;
 }
 
-static void add(struct filter *f, uint32_t action, const char *name)
+static void seccomp_add(struct filter *f, uint32_t action, const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
@@ -134,7 +134,7 @@ static void add_conditional(struct filter *f)
 	};
 
 	for (size_t i = 0; i < LENGTH(names); i++)
-		add(f, SCMP_ACT_ALLOW, names[i]);
+		seccomp_add(f, SCMP_ACT_ALLOW, names[i]);
 }
 
 #else
@@ -192,7 +192,7 @@ static void add_socket(struct filter *f)
 	if (f->s->calls & SECCOMP_SYSLOG)
 		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), arg_is(0, SCMP_CMP_NE, AF_UNIX));
 	else
-		add(f, SCMP_ACT_ERRNO(EPERM), "socket");
+		seccomp_add(f, SCMP_ACT_ERRNO(EPERM), "socket");
 }
 
 static void add_more(struct filter *f)
@@ -200,7 +200,7 @@ static void add_more(struct filter *f)
 	for (unsigned i = 0; i < f->s->nmore; i++) {
 		if (seccomp_syscall_resolve_name(f->s->more[i]) == __NR_SCMP_ERROR)
 			log_warn("sandbox: syscalls: there is no %s", f->s->more[i]);
-		add(f, SCMP_ACT_ALLOW, f->s->more[i]);
+		seccomp_add(f, SCMP_ACT_ALLOW, f->s->more[i]);
 	}
 }
 
@@ -208,14 +208,14 @@ static void add_all(struct filter *f)
 {
 	for (size_t i = 0; i < LENGTH(calls); i++)
 		if (calls[i].who & f->s->calls)
-			add(f, SCMP_ACT_ALLOW, calls[i].name);
+			seccomp_add(f, SCMP_ACT_ALLOW, calls[i].name);
 	add_more(f);
 	add_only(f);
 	add_conditional(f);
 	add_socket(f);
 	for (size_t i = 0; i < LENGTH(refused) && !f->s->log; i++)
 		if (!is_allowed(f->s, refused[i]))
-			add(f, SCMP_ACT_ERRNO(EPERM), refused[i]);
+			seccomp_add(f, SCMP_ACT_ERRNO(EPERM), refused[i]);
 }
 
 /* --- the filter ------------------------------------------------------------------------------- */

@@ -152,7 +152,7 @@ static int any_hand(const struct acceptor *a)
 	return -1;
 }
 
-static void take(struct dispatch_host *host, int fd, const struct addr *peer,
+static void acceptor_take(struct dispatch_host *host, int fd, const struct addr *peer,
 	const struct worker_listener *from)
 {
 	struct acceptor *a = LIST_ENTRY(host, struct acceptor, host);
@@ -335,7 +335,7 @@ static int start(struct acceptor *a)
 		.listeners = args->listeners,
 		.nlisteners = args->nlisteners,
 		.patient = true,
-		.take = take,
+		.take = acceptor_take,
 		.drained = drained,
 	};
 	a->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };

@@ -23,7 +23,7 @@ static uint64_t load_of(const struct acceptor_inbox *in)
 }
 
 /* Counts the connections that wait, by the kernel's count. */
-static unsigned count(struct acceptor_inbox *in)
+static unsigned acceptor_inbox_count(struct acceptor_inbox *in)
 {
 	return in->bound = fdpass_waiting(in->ends[0]) + in->nhand;
 }
@@ -38,7 +38,7 @@ static void begin_anew(struct acceptor_inbox *in)
 
 	for (int i = 0; i < TRIES; i++) {
 		before = after;
-		in->sent = BOARD_LOAD_TAKEN(before) + count(in);
+		in->sent = BOARD_LOAD_TAKEN(before) + acceptor_inbox_count(in);
 		after = load_of(in);
 		if (before == after)
 			return;
@@ -83,7 +83,7 @@ struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool dra
 		waiting = in->bound;
 	}
 	if (waiting >= ACCEPTOR_CREDITS || in->bound >= ACCEPTOR_CREDITS)
-		count(in);
+		acceptor_inbox_count(in);
 	c.open = in->bound < ACCEPTOR_CREDITS;
 	if (c.open)
 		in->open_ms = clock_ms();

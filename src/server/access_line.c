@@ -14,7 +14,7 @@
 #include "http/reason.h"
 #include "request/req_client.h"
 
-static void put(struct access_line *l, struct slice s)
+static void access_line_put(struct access_line *l, struct slice s)
 {
 	memcpy(l->p + l->n, s.p, s.n);
 	l->n += s.n;
@@ -34,7 +34,7 @@ static void put_hex(struct access_line *l, struct slice s)
 			l->p[l->n++] = (char)c;
 			continue;
 		}
-		put(l, SLICE("\\x"));
+		access_line_put(l, SLICE("\\x"));
 		l->p[l->n++] = hex[c >> 4];
 		l->p[l->n++] = hex[c & 15];
 	}
@@ -56,12 +56,12 @@ static void put_number(struct access_line *l, uint64_t v)
 	do
 		*--p = (char)('0' + v % 10);
 	while ((v /= 10) != 0);
-	put(l, slice_of(p, (size_t)(digits + sizeof(digits) - p)));
+	access_line_put(l, slice_of(p, (size_t)(digits + sizeof(digits) - p)));
 }
 
 static void put_peer(struct access_line *l, const struct h2d_req *req)
 {
-	put(l, slice_str(ADDR_HOST(req_client(req))));
+	access_line_put(l, slice_str(ADDR_HOST(req_client(req))));
 }
 
 static struct slice field_of(const struct h2d_req *req, struct slice name)
@@ -95,14 +95,14 @@ static void put_time(struct access_line *l)
 		(char)('0' + ms % 10), 'Z' };
 
 	make_stamp(&l->utc, true);
-	put(l, slice_str(l->utc.text));
-	put(l, slice_of(fraction, sizeof(fraction)));
+	access_line_put(l, slice_str(l->utc.text));
+	access_line_put(l, slice_of(fraction, sizeof(fraction)));
 }
 
 static void put_or_dash(struct access_line *l, struct slice s)
 {
 	if (s.n == 0)
-		put(l, SLICE("-"));
+		access_line_put(l, SLICE("-"));
 	else
 		put_escaped(l, s);
 }
@@ -111,7 +111,7 @@ static void put_or_dash(struct access_line *l, struct slice s)
 static void put_word(struct access_line *l, struct slice s)
 {
 	if (s.n == 0)
-		put(l, SLICE("-"));
+		access_line_put(l, SLICE("-"));
 	if (s.n > ACCESS_PIECE_MAX)
 		s.n = ACCESS_PIECE_MAX;
 	while (s.n > 0) {
@@ -121,7 +121,7 @@ static void put_word(struct access_line *l, struct slice s)
 		put_escaped(l, slice_of(s.p, n));
 		if (space == NULL)
 			break;
-		put(l, SLICE("\\x20"));
+		access_line_put(l, SLICE("\\x20"));
 		s = slice_of(space + 1, s.n - n - 1);
 	}
 }
@@ -134,32 +134,32 @@ static struct slice slice_or_none(const char *s)
 static void combined(struct access_line *l, const struct h2d_req *req)
 {
 	put_peer(l, req);
-	put(l, SLICE(" - "));
+	access_line_put(l, SLICE(" - "));
 	/* A client that no password has named is who its certificate says. */
 	put_word(l, req->user.n > 0 ? req->user : slice_or_none(req->conn->client_subject));
-	put(l, SLICE(" ["));
+	access_line_put(l, SLICE(" ["));
 	make_stamp(&l->local, false);
-	put(l, slice_str(l->local.text));
-	put(l, SLICE("] \""));
+	access_line_put(l, slice_str(l->local.text));
+	access_line_put(l, SLICE("] \""));
 	put_escaped(l, req->method_text);
-	put(l, SLICE(" "));
+	access_line_put(l, SLICE(" "));
 	put_escaped(l, req->target);
-	put(l, SLICE(" "));
-	put(l, req->protocol);
-	put(l, SLICE("\" "));
+	access_line_put(l, SLICE(" "));
+	access_line_put(l, req->protocol);
+	access_line_put(l, SLICE("\" "));
 	put_number(l, (uint64_t)req->reply.status);
-	put(l, SLICE(" "));
+	access_line_put(l, SLICE(" "));
 	put_number(l, req->record.bytes_out);
-	put(l, SLICE(" \""));
+	access_line_put(l, SLICE(" \""));
 	put_or_dash(l, field_of(req, SLICE("referer")));
-	put(l, SLICE("\" \""));
+	access_line_put(l, SLICE("\" \""));
 	put_or_dash(l, field_of(req, SLICE("user-agent")));
-	put(l, SLICE("\""));
+	access_line_put(l, SLICE("\""));
 	if (req->env->conf.request_ids) {
-		put(l, SLICE(" "));
+		access_line_put(l, SLICE(" "));
 		put_word(l, req->id);
 	}
-	put(l, SLICE("\n"));
+	access_line_put(l, SLICE("\n"));
 }
 
 static struct slice site_name(const struct h2d_req *req)
@@ -171,26 +171,26 @@ static struct slice site_name(const struct h2d_req *req)
 static void combined_vhost(struct access_line *l, const struct h2d_req *req)
 {
 	put_word(l, site_name(req));
-	put(l, SLICE(":"));
+	access_line_put(l, SLICE(":"));
 	put_number(l, req->conn->port);
-	put(l, SLICE(" "));
+	access_line_put(l, SLICE(" "));
 	combined(l, req);
 }
 
 static void member(struct access_line *l, struct slice key, struct slice value)
 {
-	put(l, SLICE(",\""));
-	put(l, key);
-	put(l, SLICE("\":\""));
+	access_line_put(l, SLICE(",\""));
+	access_line_put(l, key);
+	access_line_put(l, SLICE("\":\""));
 	put_escaped(l, value);
-	put(l, SLICE("\""));
+	access_line_put(l, SLICE("\""));
 }
 
-static void number(struct access_line *l, struct slice key, uint64_t value)
+static void access_line_number(struct access_line *l, struct slice key, uint64_t value)
 {
-	put(l, SLICE(",\""));
-	put(l, key);
-	put(l, SLICE("\":"));
+	access_line_put(l, SLICE(",\""));
+	access_line_put(l, key);
+	access_line_put(l, SLICE("\":"));
 	put_number(l, value);
 }
 
@@ -205,7 +205,7 @@ static void json_way(struct access_line *l, const struct h2d_req *req)
 
 	member(l, SLICE("host"), authority_host(req->authority));
 	member(l, SLICE("server"), site_name(req));
-	number(l, SLICE("port"), req->conn->port);
+	access_line_number(l, SLICE("port"), req->conn->port);
 	member(l, SLICE("tls"), slice_or_none(req->conn->tls_version));
 	member(l, SLICE("cipher"), slice_or_none(req->conn->tls_cipher));
 	member(l, SLICE("client_subject"), slice_or_none(req->conn->client_subject));
@@ -232,11 +232,11 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 {
 	const struct req_record *r = &req->record;
 
-	number(l, SLICE("bytes_in"), r->bytes_in);
+	access_line_number(l, SLICE("bytes_in"), r->bytes_in);
 	if (r->first_byte_us != 0)
-		number(l, SLICE("first_byte_us"), r->first_byte_us - r->begun_us);
+		access_line_number(l, SLICE("first_byte_us"), r->first_byte_us - r->begun_us);
 	else
-		put(l, SLICE(",\"first_byte_us\":null"));
+		access_line_put(l, SLICE(",\"first_byte_us\":null"));
 	member(l, SLICE("error"), reason(req));
 	if (req->env->conf.request_ids)
 		member(l, SLICE("request_id"), req->id);
@@ -246,28 +246,28 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 
 static void json(struct access_line *l, const struct h2d_req *req)
 {
-	put(l, SLICE("{\"time\":\""));
+	access_line_put(l, SLICE("{\"time\":\""));
 	put_time(l);
-	put(l, SLICE("\""));
-	put(l, SLICE(",\"peer\":\""));
+	access_line_put(l, SLICE("\""));
+	access_line_put(l, SLICE(",\"peer\":\""));
 	put_peer(l, req);
-	put(l, SLICE("\""));
+	access_line_put(l, SLICE("\""));
 	member(l, SLICE("user"), req->user);
 	member(l, SLICE("method"), req->method_text);
 	member(l, SLICE("scheme"), req->scheme);
 	member(l, SLICE("authority"), req->authority);
 	member(l, SLICE("target"), req->target);
 	member(l, SLICE("protocol"), req->protocol);
-	number(l, SLICE("status"), (uint64_t)req->reply.status);
-	number(l, SLICE("bytes"), req->record.bytes_out);
-	number(l, SLICE("duration_us"), req->record.ended_us - req->record.begun_us);
+	access_line_number(l, SLICE("status"), (uint64_t)req->reply.status);
+	access_line_number(l, SLICE("bytes"), req->record.bytes_out);
+	access_line_number(l, SLICE("duration_us"), req->record.ended_us - req->record.begun_us);
 	member(l, SLICE("referer"), field_of(req, SLICE("referer")));
 	member(l, SLICE("user_agent"), field_of(req, SLICE("user-agent")));
-	put(l, SLICE(",\"complete\":"));
-	put(l, req->complete ? SLICE("true") : SLICE("false"));
+	access_line_put(l, SLICE(",\"complete\":"));
+	access_line_put(l, req->complete ? SLICE("true") : SLICE("false"));
 	json_way(l, req);
 	json_answer(l, req);
-	put(l, SLICE("}\n"));
+	access_line_put(l, SLICE("}\n"));
 }
 
 /* --- short ------------------------------------------------------------------------------------ */
@@ -276,7 +276,7 @@ static void json(struct access_line *l, const struct h2d_req *req)
 static void pad(struct access_line *l, size_t from, size_t n)
 {
 	while (l->n - from < n)
-		put(l, SLICE(" "));
+		access_line_put(l, SLICE(" "));
 }
 
 /* 1.2 KB, 15 MB: two digits say enough. */
@@ -317,13 +317,13 @@ static void put_status(struct access_line *l, int status)
 		SLICE_LIT("\033[31m") };
 
 	if (l->colour)
-		put(l, colours[status / 100 % 6]);
+		access_line_put(l, colours[status / 100 % 6]);
 	if (status > 0)
 		put_number(l, (uint64_t)status);
 	else
-		put(l, SLICE("---"));
+		access_line_put(l, SLICE("---"));
 	if (l->colour)
-		put(l, SLICE("\033[0m"));
+		access_line_put(l, SLICE("\033[0m"));
 }
 
 static void brief(struct access_line *l, const struct h2d_req *req)
@@ -334,7 +334,7 @@ static void brief(struct access_line *l, const struct h2d_req *req)
 
 	put_status(l, req->reply.status);
 	from = l->n;
-	put(l, SLICE(" "));
+	access_line_put(l, SLICE(" "));
 	put_escaped(l, req->method_text);
 	pad(l, from, 6);
 	put_escaped(l, req->target);
@@ -342,7 +342,7 @@ static void brief(struct access_line *l, const struct h2d_req *req)
 	size_text(size, sizeof(size), r->bytes_out);
 	time_text(time, sizeof(time), r->ended_us - r->begun_us);
 	snprintf(text, sizeof(text), " %8s %9s%s\n", size, time, req->complete ? "" : " aborted");
-	put(l, slice_str(text));
+	access_line_put(l, slice_str(text));
 }
 
 void access_line_init(struct access_line *l)

@@ -169,7 +169,7 @@ static void show_connections(struct admin *admin)
 	worker_conns_ask(LIST_ENTRY(admin, struct worker, admin));
 }
 
-static void ask(void *ctx, struct lender *lender)
+static void worker_ask(void *ctx, struct lender *lender)
 {
 	struct worker *w = ctx;
 
@@ -197,7 +197,7 @@ static void every_second(struct timer *t)
 	date_format(w->http.date_s, w->date);
 	log_tick(false);
 	sessions_tick(&w->sessions);
-	files_look(w->files, ask, w);
+	files_look(w->files, worker_ask, w);
 	if (w->state != BOARD_DRAIN)
 		store_sweep_look(w->files, w->args->sites);
 	accounts_look(w->accounts);

@@ -77,7 +77,7 @@ static void find_full(struct worker *w)
 		set_full(w, true);
 }
 
-static void tell(struct timer *t)
+static void worker_room_tell(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, full.tell);
 	struct ctl_msg msg = { .type = CTL_FULL };
@@ -96,7 +96,7 @@ static void tell(struct timer *t)
 
 void worker_room_start(struct worker *w)
 {
-	timer_init(&w->full.tell, tell);
+	timer_init(&w->full.tell, worker_room_tell);
 	worker_room_look(w);
 }
 

@@ -26,14 +26,14 @@ static uint64_t used_us(void)
 }
 
 /* A value that follows what is measured: each look counts for a twentieth. */
-static uint32_t follow(uint32_t shown, uint64_t measured)
+static uint32_t worker_strain_follow(uint32_t shown, uint64_t measured)
 {
 	int64_t more = (int64_t)(measured < UINT32_MAX ? measured : UINT32_MAX) - shown;
 
 	return (uint32_t)(shown + more / MEMORY);
 }
 
-static void look(struct timer *t)
+static void worker_strain_look(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, strain.timer);
 	struct board_slot *slot = w->args->board_slot;
@@ -41,10 +41,11 @@ static void look(struct timer *t)
 	uint64_t due = w->strain.at_us + LOOK_MS * 1000;
 	uint64_t passed = now > w->strain.at_us ? now - w->strain.at_us : 1;
 
-	__atomic_store_n(
-		&slot->late_us, follow(slot->late_us, now > due ? now - due : 0), __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->late_us,
+		worker_strain_follow(slot->late_us, now > due ? now - due : 0), __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->busy,
-		follow(slot->busy, (used - w->strain.used_us) * 1000 / passed), __ATOMIC_RELAXED);
+		worker_strain_follow(slot->busy, (used - w->strain.used_us) * 1000 / passed),
+		__ATOMIC_RELAXED);
 	w->strain.at_us = now;
 	w->strain.used_us = used;
 	timer_arm(&w->loop.wheel, t, clock_ms() + LOOK_MS);
@@ -60,7 +61,7 @@ static bool is_asked(const struct worker *w)
 
 void worker_strain_start(struct worker *w)
 {
-	timer_init(&w->strain.timer, look);
+	timer_init(&w->strain.timer, worker_strain_look);
 	if (!is_asked(w))
 		return;
 	w->strain.at_us = clock_read_us();

@@ -106,7 +106,7 @@ static bool went_on(struct session *s)
 	return true;
 }
 
-static void fired(struct timer *timer)
+static void session_timer_fired(struct timer *timer)
 {
 	struct session *s = LIST_ENTRY(timer, struct session, timer);
 	const struct err *err = timeout_of(s);
@@ -132,6 +132,6 @@ static void fired(struct timer *timer)
 
 void session_timer_init(struct session *s)
 {
-	timer_init(&s->timer, fired);
+	timer_init(&s->timer, session_timer_fired);
 	session_timer_set(s, s->all->timeouts.handshake);
 }

@@ -143,7 +143,8 @@ void accounts_free(struct accounts **ap)
 	free(all);
 }
 
-static struct account *find(struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID])
+static struct account *account_find(
+	struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID])
 {
 	struct account *a = *bucket_of(all, mark);
 
@@ -157,8 +158,8 @@ static bool is_exempt(const struct accounts *all, const struct addr *client)
 	return all->exempt != NULL && access_allows(all->exempt, client);
 }
 
-static struct account *make(struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID],
-	const struct addr *client)
+static struct account *account_make(struct accounts *all, uint64_t mark,
+	const uint8_t id[ACCOUNT_ID], const struct addr *client)
 {
 	struct account **bucket = bucket_of(all, mark), *a;
 
@@ -186,9 +187,9 @@ struct account *account_open(struct accounts *all, const struct addr *client)
 
 	identify(all, client, id);
 	mark = mark_of(all, id);
-	a = find(all, mark, id);
+	a = account_find(all, mark, id);
 	if (a == NULL)
-		a = make(all, mark, id, client);
+		a = account_make(all, mark, id, client);
 	if (a->users++ == 0)
 		list_remove(&a->idle);
 	return a;

@@ -10,7 +10,7 @@ void holding_init(struct holding *h, enum account_kind kind, struct tally *tally
 	budget_init(&h->budget, kind, UINT64_MAX, 0, 1);
 }
 
-static void tell(const struct holding *h, const struct account *a)
+static void holding_tell(const struct holding *h, const struct account *a)
 {
 	tally_tell(h->tally, a->mark, h->rule, a->parts[h->budget.kind].held, clock_us());
 }
@@ -24,7 +24,7 @@ bool holding_take(struct holding *h, struct account *a, bool *counted)
 	/* It counts before the others are looked at: of two that come at once none slips through.
 	 */
 	budget_take(&h->budget, a, 1);
-	tell(h, a);
+	holding_tell(h, a);
 	return a->parts[h->budget.kind].held +
 		       tally_others(h->tally, a->mark, h->rule, clock_us()) <=
 	       h->max;
@@ -34,6 +34,6 @@ void holding_give(struct holding *h, struct account *a)
 {
 	account_hold(a);
 	budget_give(&h->budget, a, 1);
-	tell(h, a);
+	holding_tell(h, a);
 	account_close(&a);
 }

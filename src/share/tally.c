@@ -113,7 +113,7 @@ static __attribute__((noinline)) uint64_t *claim(struct tally_set *s, uint64_t t
 	return &s->until_ns[i];
 }
 
-static uint64_t *find(struct tally_set *s, uint64_t tag)
+static uint64_t *tally_find(struct tally_set *s, uint64_t tag)
 {
 	for (unsigned i = 0; i < WAYS; i++)
 		if (RELAXED(&s->tags[i]) == tag)
@@ -124,12 +124,12 @@ static uint64_t *find(struct tally_set *s, uint64_t tag)
 static uint64_t *find_or_claim(struct tally *t, uint64_t tag)
 {
 	struct tally_set *s = &t->table->sets[tag % SETS];
-	uint64_t *at = find(s, tag);
+	uint64_t *at = tally_find(s, tag);
 
 	for (int i = 0; at == NULL && i < TRIES; i++) {
 		at = claim(s, tag);
 		if (at == NULL)
-			at = find(s, tag);
+			at = tally_find(s, tag);
 	}
 	return at;
 }
@@ -233,7 +233,7 @@ void tally_tell(struct tally *t, uint64_t mark, uint64_t rule, uint64_t n, uint6
 
 	if (t->salt == 0)
 		return;
-	at = n > 0 ? find_or_claim(t, tag) : find(&t->table->sets[tag % SETS], tag);
+	at = n > 0 ? find_or_claim(t, tag) : tally_find(&t->table->sets[tag % SETS], tag);
 	if (at != NULL)
 		__atomic_store_n(at, (until & ~HELD_MASK) | (n < HELD_MASK ? n : HELD_MASK),
 			__ATOMIC_RELAXED);
@@ -250,7 +250,7 @@ uint64_t tally_others(const struct tally *t, uint64_t mark, uint64_t rule, uint6
 
 		if (p == t->own || !lives(p, now_us))
 			continue;
-		at = find(&t->table->sets[tag % SETS], tag);
+		at = tally_find(&t->table->sets[tag % SETS], tag);
 		if (at != NULL)
 			sum += RELAXED(at) & HELD_MASK;
 	}

@@ -80,7 +80,7 @@ static bool is_about(OCSP_SINGLERESP *one, const X509 *leaf, const X509 *issuer)
 	       (X509_pubkey_digest(issuer, md, digest, &n) == 1 && is_octets(key, digest, n));
 }
 
-static OCSP_SINGLERESP *find(OCSP_BASICRESP *basic, const X509 *leaf, const X509 *issuer)
+static OCSP_SINGLERESP *tls_staple_find(OCSP_BASICRESP *basic, const X509 *leaf, const X509 *issuer)
 {
 	for (int i = 0; i < OCSP_resp_count(basic); i++)
 		if (is_about(OCSP_resp_get0(basic, i), leaf, issuer))
@@ -112,7 +112,7 @@ static int64_t seconds(const ASN1_GENERALIZEDTIME *t)
 
 static void judge_basic(struct tls_staple *s, OCSP_BASICRESP *basic, X509 *leaf, X509 *issuer)
 {
-	OCSP_SINGLERESP *one = find(basic, leaf, issuer);
+	OCSP_SINGLERESP *one = tls_staple_find(basic, leaf, issuer);
 	ASN1_GENERALIZEDTIME *from, *until;
 	int status;
 

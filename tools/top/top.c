@@ -38,7 +38,7 @@ enum { POLL_SIGNALS, POLL_KEYS, POLL_MACHINES };
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static void look(struct top *t)
+static void top_look(struct top *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
 		top_machine_look(&t->machines[i]);
@@ -61,7 +61,7 @@ static void wait_until(struct top *t, uint64_t until)
 }
 
 /* True: a look has ended. */
-static bool go(struct top *t)
+static bool top_go(struct top *t)
 {
 	bool ended = false;
 
@@ -90,10 +90,10 @@ static bool is_looking(const struct top *t)
 /* A first look: at all, or until one is heard. False: nobody answers. */
 static bool look_first(struct top *t, bool all)
 {
-	look(t);
+	top_look(t);
 	while (is_looking(t) && (all || count_heard(t) == 0)) {
 		wait_until(t, UINT64_MAX);
-		go(t);
+		top_go(t);
 	}
 	return count_heard(t) > 0;
 }
@@ -162,7 +162,7 @@ static int take_signals(void)
 }
 
 /* Ctrl-Z: the shell gets its terminal as it was. */
-static void stop(struct top *t)
+static void top_stop(struct top *t)
 {
 	top_screen_close();
 	raise(SIGSTOP);
@@ -177,7 +177,7 @@ static void on_signal(struct top *t)
 	if (read(t->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGTSTP)
-		stop(t);
+		top_stop(t);
 	else if (info.ssi_signo != SIGWINCH)
 		t->over = true;
 }
@@ -200,7 +200,7 @@ static void rest(struct top *t, uint64_t until)
 			break;
 		if (t->polled[POLL_KEYS].revents != 0)
 			break;
-	} while (!go(t) && clock_now_ms() < until);
+	} while (!top_go(t) && clock_now_ms() < until);
 	if (t->polled[POLL_SIGNALS].revents != 0)
 		on_signal(t);
 	if (t->polled[POLL_KEYS].revents != 0)
@@ -223,7 +223,7 @@ static int watch(struct top *t)
 		rest(t, next);
 		if (t->over || clock_now_ms() < next)
 			continue;
-		look(t);
+		top_look(t);
 		next = clock_now_ms() + EVERY_MS;
 	}
 	top_screen_close();
@@ -234,7 +234,7 @@ static int watch(struct top *t)
 /* --- whom to ask ------------------------------------------------------------------------------ */
 
 /* 0, or -1: error says why not. */
-static int find(struct top *t, char *const *where, const char *file, char *error)
+static int top_find(struct top *t, char *const *where, const char *file, char *error)
 {
 	if (where[0] == NULL)
 		return top_source_find(&t->machines[0].source, file, error);
@@ -244,7 +244,7 @@ static int find(struct top *t, char *const *where, const char *file, char *error
 	return 0;
 }
 
-static int make(struct top *t, char *const *where, const char *file, char *error)
+static int top_make(struct top *t, char *const *where, const char *file, char *error)
 {
 	while (where[t->n] != NULL)
 		t->n++;
@@ -258,7 +258,7 @@ static int make(struct top *t, char *const *where, const char *file, char *error
 	t->polled[POLL_SIGNALS].fd = t->polled[POLL_KEYS].fd = -1;
 	for (unsigned i = 0; i < t->n; i++)
 		top_machine_init(&t->machines[i]);
-	return find(t, where, file, error);
+	return top_find(t, where, file, error);
 }
 
 static void destroy(struct top *t)
@@ -275,7 +275,7 @@ static void print_errors(const struct top *t)
 		fprintf(stderr, "h2d: top: %s\n", t->machines[i].error);
 }
 
-static int show(struct top *t, bool once)
+static int top_show(struct top *t, bool once)
 {
 	if (!look_first(t, once)) {
 		print_errors(t);
@@ -289,16 +289,16 @@ static int show(struct top *t, bool once)
 /* where: http://HOST[:PORT] or unix:PATH of each server, NULL behind the last; none: the first
  * admin listener of the file that can be asked. once: one look is printed, as when standard output
  * is no terminal; a failure if any is silent. */
-static int run(char *const *where, bool once, const char *file)
+static int top_run(char *const *where, bool once, const char *file)
 {
 	char error[TOP_ERROR] = "";
 	struct top t = { 0 };
 	int rc = EXIT_FAILURE;
 
-	if (make(&t, where, file, error) < 0)
+	if (top_make(&t, where, file, error) < 0)
 		fprintf(stderr, "h2d: top: %s\n", error);
 	else
-		rc = show(&t, once || !top_screen_can());
+		rc = top_show(&t, once || !top_screen_can());
 	destroy(&t);
 	return rc;
 }
@@ -321,5 +321,5 @@ int main(int argc, char **argv)
 			fputs("usage: h2d-top [-f FILE] [--once] [URL...]; see h2d(8)\n", stderr);
 			return 2;
 		}
-	return run(argv + optind, once, file);
+	return top_run(argv + optind, once, file);
 }

@@ -21,7 +21,7 @@ void top_ask_init(struct top_ask *a, const struct top_source *source)
 	*a = (struct top_ask){ .source = source, .fd = -1 };
 }
 
-static void end(struct top_ask *a)
+static void top_ask_end(struct top_ask *a)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -29,10 +29,10 @@ static void end(struct top_ask *a)
 	strbuf_fini(&a->answer);
 }
 
-static enum top_asked fail(struct top_ask *a, char *error, const char *why)
+static enum top_asked top_ask_fail(struct top_ask *a, char *error, const char *why)
 {
 	snprintf(error, TOP_ERROR, "%s: %s", a->source->text, why);
-	end(a);
+	top_ask_end(a);
 	return TOP_FAILED;
 }
 
@@ -49,7 +49,7 @@ static int dial(struct top_ask *a, int family, const struct sockaddr *sa, sockle
 	if (connect(a->fd, sa, len) == 0 || errno == EINPROGRESS)
 		return 0;
 	error = errno;
-	end(a);
+	top_ask_end(a);
 	errno = error;
 	return -1;
 }
@@ -61,7 +61,7 @@ static enum top_asked dial_unix(struct top_ask *a, char *error)
 	memcpy(un.sun_path, a->source->path, strnlen(a->source->path, sizeof(un.sun_path) - 1));
 	if (dial(a, AF_UNIX, (const struct sockaddr *)&un, sizeof(un)) == 0)
 		return TOP_ASKING;
-	return fail(a, error, strerror(errno));
+	return top_ask_fail(a, error, strerror(errno));
 }
 
 /* The next of the host's addresses that a connection to can begin; why: of the one before. */
@@ -78,7 +78,7 @@ static enum top_asked dial_next(struct top_ask *a, int why, char *error)
 	/* The host may have moved. */
 	freeaddrinfo(a->found);
 	a->found = NULL;
-	return fail(a, error, strerror(why));
+	return top_ask_fail(a, error, strerror(why));
 }
 
 static enum top_asked dial_host(struct top_ask *a, char *error)
@@ -89,7 +89,7 @@ static enum top_asked dial_host(struct top_ask *a, char *error)
 	if (a->found == NULL) {
 		rc = getaddrinfo(a->source->host, a->source->port, &want, &a->found);
 		if (rc != 0)
-			return fail(a, error, gai_strerror(rc));
+			return top_ask_fail(a, error, gai_strerror(rc));
 	}
 	a->next = a->found;
 	return dial_next(a, EHOSTUNREACH, error);
@@ -110,7 +110,7 @@ struct pollfd top_ask_poll(const struct top_ask *a)
 /* --- question and answer ---------------------------------------------------------------------- */
 
 /* A new socket's buffer has room for it. */
-static int ask(int fd)
+static int top_ask_ask(int fd)
 {
 	static const char text[] = "GET /status.json HTTP/1.1\r\nhost: localhost\r\n"
 				   "user-agent: h2d-top\r\naccept: application/json\r\n"
@@ -128,17 +128,17 @@ static enum top_asked take_content(struct top_ask *a, struct strbuf *body, char 
 	char why[64];
 
 	if (head_end == NULL || strncmp(t->p, "HTTP/1.1 ", 9) != 0)
-		return fail(a, error, "what answers is no HTTP server");
+		return top_ask_fail(a, error, "what answers is no HTTP server");
 	if (strncmp(t->p + 9, "200", 3) != 0) {
 		snprintf(why, sizeof(why), "status %.3s: is this an admin listener of h2d?",
 			t->p + 9);
-		return fail(a, error, why);
+		return top_ask_fail(a, error, why);
 	}
 	head_end += 4;
 	strbuf_add(body, slice_of(head_end, t->n - (size_t)(head_end - t->p)));
 	if (body->failed)
-		return fail(a, error, strerror(ENOMEM));
-	end(a);
+		return top_ask_fail(a, error, strerror(ENOMEM));
+	top_ask_end(a);
 	return TOP_ANSWERED;
 }
 
@@ -151,13 +151,13 @@ static enum top_asked read_some(struct top_ask *a, struct strbuf *body, char *er
 	while ((n = recv(a->fd, buf, sizeof(buf), 0)) > 0) {
 		strbuf_add(&a->answer, slice_of(buf, (size_t)n));
 		if (a->answer.failed || a->answer.n > ANSWER_MAX)
-			return fail(a, error, strerror(EMSGSIZE));
+			return top_ask_fail(a, error, strerror(EMSGSIZE));
 	}
 	if (n == 0)
 		return take_content(a, body, error);
 	if (errno == EAGAIN || errno == EINTR)
 		return TOP_ASKING;
-	return fail(a, error, strerror(errno));
+	return top_ask_fail(a, error, strerror(errno));
 }
 
 static enum top_asked connected(struct top_ask *a, char *error)
@@ -168,11 +168,12 @@ static enum top_asked connected(struct top_ask *a, char *error)
 	if (getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &why, &len) < 0)
 		why = errno;
 	if (why != 0) {
-		end(a);
-		return a->found != NULL ? dial_next(a, why, error) : fail(a, error, strerror(why));
+		top_ask_end(a);
+		return a->found != NULL ? dial_next(a, why, error)
+					: top_ask_fail(a, error, strerror(why));
 	}
-	if (ask(a->fd) < 0)
-		return fail(a, error, strerror(errno));
+	if (top_ask_ask(a->fd) < 0)
+		return top_ask_fail(a, error, strerror(errno));
 	a->connected = true;
 	return TOP_ASKING;
 }
@@ -182,7 +183,7 @@ enum top_asked top_ask_go(struct top_ask *a, struct strbuf *body, char error[TOP
 	struct pollfd ready = top_ask_poll(a);
 
 	if (clock_now_ms() >= a->until_ms)
-		return fail(a, error, strerror(ETIMEDOUT));
+		return top_ask_fail(a, error, strerror(ETIMEDOUT));
 	if (poll(&ready, 1, 0) <= 0)
 		return TOP_ASKING;
 	return a->connected ? read_some(a, body, error) : connected(a, error);
@@ -190,7 +191,7 @@ enum top_asked top_ask_go(struct top_ask *a, struct strbuf *body, char error[TOP
 
 void top_ask_fini(struct top_ask *a)
 {
-	end(a);
+	top_ask_end(a);
 	if (a->found != NULL)
 		freeaddrinfo(a->found);
 	a->found = NULL;

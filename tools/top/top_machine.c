@@ -25,7 +25,7 @@ void top_machine_look(struct top_machine *m)
 		top_ask_begin(&m->ask, m->error);
 }
 
-static void take(struct top_machine *m, const struct strbuf *body)
+static void top_machine_take(struct top_machine *m, const struct strbuf *body)
 {
 	char why[128];
 	struct top_status *now = top_status_read(body->p, body->n, why, sizeof(why));
@@ -49,7 +49,7 @@ bool top_machine_go(struct top_machine *m)
 		return false;
 	asked = top_ask_go(&m->ask, &body, m->error);
 	if (asked == TOP_ANSWERED)
-		take(m, &body);
+		top_machine_take(m, &body);
 	strbuf_fini(&body);
 	return asked != TOP_ASKING;
 }

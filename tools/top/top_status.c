@@ -55,7 +55,7 @@ const char *top_status_text(const struct top_status *s, const char *list, size_t
 	return json_is_string(v) ? json_string_value(v) : "";
 }
 
-static uint64_t number(const json_t *v)
+static uint64_t top_status_number(const json_t *v)
 {
 	return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
 							       : 0;
@@ -67,13 +67,13 @@ size_t top_status_history(const struct top_status *s, uint64_t *to, size_t max)
 	size_t n = json_array_size(list), skip = n > max ? n - max : 0;
 
 	for (size_t i = skip; i < n; i++)
-		to[i - skip] = number(json_array_get(list, i));
+		to[i - skip] = top_status_number(json_array_get(list, i));
 	return n - skip;
 }
 
 uint64_t top_object_number(const struct top_object *o, const char *name)
 {
-	return number(json_object_get(json_of(o), name));
+	return top_status_number(json_object_get(json_of(o), name));
 }
 
 const char *top_object_text(const struct top_object *o, const char *name)

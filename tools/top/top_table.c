@@ -73,7 +73,7 @@ static void title(struct top_page *p, const struct sums *sums, unsigned n)
 	top_page_end(p);
 }
 
-static void put(struct top_page *p, const char *name, const char *value)
+static void top_table_put(struct top_page *p, const char *name, const char *value)
 {
 	top_page_printf(p, TOP_DIM, "%s ", name);
 	top_page_printf(p, TOP_BOLD, "%s", value);
@@ -84,12 +84,12 @@ static void totals(struct top_page *p, const struct sums *sums)
 {
 	char text[HUMAN_SIZE];
 
-	put(p, "requests/s", top_human_count(text, sums->rate));
-	put(p, "sent/s", human_bytes(text, sums->sent));
-	put(p, "connections", top_human_count(text, sums->connections));
+	top_table_put(p, "requests/s", top_human_count(text, sums->rate));
+	top_table_put(p, "sent/s", human_bytes(text, sums->sent));
+	top_table_put(p, "connections", top_human_count(text, sums->connections));
 	top_page_end(p);
-	put(p, "requests", top_human_count(text, sums->requests));
-	put(p, "5xx", top_human_count(text, sums->errors));
+	top_table_put(p, "requests", top_human_count(text, sums->requests));
+	top_table_put(p, "5xx", top_human_count(text, sums->errors));
 	top_page_end(p);
 }
 

@@ -19,13 +19,13 @@ enum {
 	LINES_MAX = 16,
 };
 
-static const char *count(char *buf, uint64_t n)
+static const char *top_view_count(char *buf, uint64_t n)
 {
 	return top_human_count(buf, n);
 }
 
 /* "name value  ", the value in bold. */
-static void put(struct top_page *p, const char *name, const char *value)
+static void top_view_put(struct top_page *p, const char *name, const char *value)
 {
 	top_page_printf(p, TOP_DIM, "%s ", name);
 	top_page_printf(p, TOP_BOLD, "%s", value);
@@ -45,7 +45,7 @@ static void put_count(
 {
 	char text[HUMAN_SIZE];
 
-	put(p, name, count(text, top_object_number(o, field)));
+	top_view_put(p, name, top_view_count(text, top_object_number(o, field)));
 }
 
 static bool is_narrow(const struct top_page *p)
@@ -101,7 +101,8 @@ static void rates(struct top_page *p, const struct top_status *s, const struct t
 	char sent[HUMAN_SIZE];
 
 	put_count(p, "requests/s", totals, "requests_per_second");
-	put(p, "sent/s", human_bytes(sent, top_object_number(totals, "bytes_out_per_second")));
+	top_view_put(
+		p, "sent/s", human_bytes(sent, top_object_number(totals, "bytes_out_per_second")));
 	put_count(p, "connections", totals, "connections");
 	spark(p, s);
 	top_page_end(p);
@@ -119,8 +120,8 @@ static void requests(struct top_page *p, const struct top_object *totals)
 		top_page_end(p);
 	put_count(p, "5xx", totals, "responses_5xx");
 	put_count(p, "broken off", totals, "requests_aborted");
-	put(p, "first byte p50", time_of(p50, totals, "first_byte_p50_us"));
-	put(p, "p99", time_of(p99, totals, "first_byte_p99_us"));
+	top_view_put(p, "first byte p50", time_of(p50, totals, "first_byte_p50_us"));
+	top_view_put(p, "p99", time_of(p99, totals, "first_byte_p99_us"));
 	top_page_end(p);
 }
 
@@ -130,8 +131,8 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	char text[HUMAN_SIZE];
 
 	put_count(p, "image", all, "image");
-	put(p, "age", top_human_seconds(text, top_object_number(all, "image_age")));
-	put(p, "size", human_bytes(text, top_object_number(all, "image_size")));
+	top_view_put(p, "age", top_human_seconds(text, top_object_number(all, "image_age")));
+	top_view_put(p, "size", human_bytes(text, top_object_number(all, "image_size")));
 	put_count(p, "files", top_status_part(s, "cache"), "entries");
 	if (is_narrow(p))
 		top_page_end(p);
@@ -162,9 +163,9 @@ static void processes(struct top_page *p, const struct top_status *s)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu64, top_object_number(all, "keeper"));
-	put(p, "keeper", text);
+	top_view_put(p, "keeper", text);
 	snprintf(text, sizeof(text), "%" PRIu64, acceptor);
-	put(p, "acceptor", acceptor != 0 ? text : "none");
+	top_view_put(p, "acceptor", acceptor != 0 ? text : "none");
 	health(p, s);
 	top_page_end(p);
 }
@@ -186,9 +187,9 @@ static void worker(struct top_page *p, const struct top_object *w)
 	top_page_printf(p, state_style(state), "%-6s", state);
 	top_page_printf(p, TOP_PLAIN, " %8" PRIu64 " %4" PRIu64 " %11s %11s %10s %8s %8s",
 		top_object_number(w, "pid"), top_object_number(w, "generation"),
-		count(connections, top_object_number(w, "connections")),
-		count(requests_text, top_object_number(w, "requests")),
-		count(rate, top_object_number(w, "requests_per_second")),
+		top_view_count(connections, top_object_number(w, "connections")),
+		top_view_count(requests_text, top_object_number(w, "requests")),
+		top_view_count(rate, top_object_number(w, "requests_per_second")),
 		time_of(p50, w, "first_byte_p50_us"), time_of(p99, w, "first_byte_p99_us"));
 	top_page_end(p);
 }
