@@ -30,7 +30,7 @@ def check(cell):
 		unit = file.startswith("check_")
 		path = next(TOP.glob("tests/%s.%s" % (("unit/" + file, "c") if unit else ("*/" + file, "py"))), None)
 		assert path, f"{file}: no such file"
-		assert not case or ("START_TEST(%s)" if unit else "\ndef test_%s(") % case in path.read_text(), f"{file} has no {case}"
+		assert not case or re.search((r"^TEST\w*\(%s\b" if unit else r"^def test_%s\(") % case, path.read_text(), re.M), f"{file} has no {case}"
 		assert case or unit, f"{file}: one of its tests is named"
 
 
