@@ -224,14 +224,14 @@ static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
 	stir(k);
 }
 
-/* The next keeper has another place to be asked, and its images are fresh. */
+/*
+ * The next keeper has another place to be asked, and its images are fresh. At a stop this comes
+ * where the last worker has left before the keeper hears of the stop; otherwise the master logs it
+ * (doubts_mend()).
+ */
 static void on_doubts_end(void *ctx)
 {
-	struct keeper *k = ctx;
-
-	if (works(k))
-		log_error("cache: workers cannot tell of changes any more: the keeper begins anew");
-	keeper_leave(k, KEEPER_LEAVE);
+	keeper_leave(ctx, KEEPER_LEAVE);
 }
 
 static void check_changes(void *ctx)

@@ -29,11 +29,12 @@ struct user_access {
 static void user_told(const struct user_access *u, const struct conf_pos *at, const char *key,
 	const char *path, int error, const char *means)
 {
-	bool link = error == EXDEV || error == ELOOP;
+	const char *why = error == EXDEV   ? "a symbolic link leads out of root"
+			  : error == ELOOP ? "a symbolic link is not followed"
+					   : strerror(error);
 	char text[1024];
 
-	snprintf(text, sizeof(text), "%s \"%.400s\": %s: %s", key, path,
-		link ? "a symbolic link is not followed" : strerror(error), means);
+	snprintf(text, sizeof(text), "%s \"%.400s\": %s: %s", key, path, why, means);
 	u->warn(u->ctx, at, text);
 }
 

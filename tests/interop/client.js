@@ -64,7 +64,8 @@ async function upload(ask, name, content) {
 	assert([201, 204].includes(put.status), `${put.status}`);
 	const back = await ask("GET", target);
 	assert(back.body.equals(content), name);
-	assert.strictEqual(back.fields.etag, put.fields.etag);
+	if (put.fields.etag !== undefined) // of a long file there is none
+		assert.strictEqual(back.fields.etag, put.fields.etag);
 
 	const form = new FormData();
 	form.append("word", "value");
@@ -87,12 +88,13 @@ async function main() {
 			assert(answer.body.equals(content), name);
 		}
 		await upload(ask, path.basename(name), content);
-		const { etag } = whole[0].fields;
 		const head = await ask("HEAD", target);
+		const { etag } = head.fields;
 		assert.strictEqual(Number(head.fields["content-length"]), content.length);
-		assert.strictEqual(head.fields.etag, etag);
+		assert.strictEqual(etag.replace("W/", ""), whole[0].fields.etag.replace("W/", ""));
 		assert.strictEqual((await ask("GET", target, { "if-none-match": etag })).status, 304);
-		if (content.length === 0)
+		// A long file's tag is weak for two seconds behind its change, and no condition of a range.
+		if (content.length === 0 || etag.startsWith("W/"))
 			continue;
 		const part = await ask("GET", target, { range: "bytes=-10", "if-range": etag });
 		assert.strictEqual(part.status, 206);

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import procs
 import server as srv
 from test_40_tickets import VERSIONS, Sessions, conf
 
@@ -39,7 +40,7 @@ def push(file, machines):
 	keys("push", file, PUSH, *(m.dir for m in machines))
 	for m, n in zip(machines, before):
 		m.reload()  # by itself it would be by now, or in a minute
-		assert taken(m) > n
+		procs.wait_for(lambda: taken(m) > n, said="the keys")  # its log is read by a thread
 
 
 @pytest.mark.parametrize("version", VERSIONS)
