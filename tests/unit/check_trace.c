@@ -14,10 +14,11 @@ static void setup(void)
 {
 	req_setup();
 	env.conf.traced = true;
-	all_at = (struct location_at){ .block = { "h2d.conf", 3 }, .headers = headers_at };
-	place_at = (struct location_at){
-		.block = { "h2d.conf", 5 }, .allow = { "h2d.conf", 6 }, .deny = { "h2d.conf", 7 }
-	};
+	all_at = (struct location_at){ .block = { .file = "h2d.conf", .line = 3 },
+		.headers = headers_at };
+	place_at = (struct location_at){ .block = { .file = "h2d.conf", .line = 5 },
+		.allow = { .file = "h2d.conf", .line = 6 },
+		.deny = { .file = "h2d.conf", .line = 7 } };
 	site_v[0].name = SLICE("_");
 	site_v[0].all.at = &all_at;
 	locations[0].at = &place_at;
