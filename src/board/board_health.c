@@ -88,7 +88,7 @@ struct sums {
 	unsigned n; /* workers */
 };
 
-/* Other processes write what is read here. */
+/* Other processes write these members. */
 static uint64_t at_most(uint64_t n, uint64_t max)
 {
 	return n < max ? n : max;

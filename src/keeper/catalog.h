@@ -83,7 +83,7 @@ void segments_fini(struct segments *s);
  */
 bool segments_have_room(const struct segments *s, uint64_t n);
 
-/* Whether the next index fits beside what is alive, and what is moved before with it. */
+/* Whether the next index fits beside the live bytes and those that are moved for it. */
 bool segments_fit_index(const struct segments *s);
 
 /*
@@ -111,7 +111,7 @@ int segments_compact(struct segments *s, void *buf, struct pause *pause);
 /* True: segments_compact() would free something now. */
 bool segments_can_compact(const struct segments *s);
 
-/* Seals what is being written: before an image refers to it. 0, or -errno. */
+/* Seals the segment that is written, before an image refers to it. 0, or -errno. */
 int segments_seal(struct segments *s);
 
 /*

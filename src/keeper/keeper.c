@@ -224,11 +224,7 @@ static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
 	stir(k);
 }
 
-/*
- * The next keeper has another place to be asked, and its images are fresh. At a stop this comes
- * where the last worker has left before the keeper hears of the stop; otherwise the master logs it
- * (doubts_mend()).
- */
+/* A stop where the last worker left first, or a socket shut down, which doubts_mend() logs. */
 static void on_doubts_end(void *ctx)
 {
 	keeper_leave(ctx, KEEPER_LEAVE);

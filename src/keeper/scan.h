@@ -105,7 +105,7 @@ void reader_left_out(struct reader *r, bool past);
 /* An image or a body went: what was stuck is tried again. */
 void reader_room(struct reader *r);
 
-/* Moves on what is due; in how many milliseconds the next will be, -1: never. */
+/* Moves on the changes that are due; returns the milliseconds to the next, -1: none. */
 int reader_wait(struct reader *r);
 
 /* Reads one piece. False if there was nothing to read. */

@@ -74,7 +74,7 @@ void sockets_own(const struct sockets_entry *e);
 enum { SOCKETS_NAME = FDSTORE_NAME + 8 };
 void sockets_name(const struct sockets_entry *e, char buf[SOCKETS_NAME]);
 
-/* Adds all to what is passed. False: memory is out. */
+/* Adds all descriptors that are passed. False: memory is out. */
 bool sockets_pass(const struct sockets *s, struct passed *p);
 
 /*

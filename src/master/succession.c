@@ -28,7 +28,7 @@
 
 #define VARIABLE "H2D_UPGRADE"
 
-/* Names of what is passed beside sockets. */
+/* Names of the descriptors that are passed beside sockets. */
 #define TICKETS  "h2d/tickets"
 #define PID_FILE "h2d/pid-file"
 #define REIGN    "h2d/reign"  /* twice: the reading end first */
@@ -243,7 +243,7 @@ static void take_tickets(struct passed *p)
 	close(fd);
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or the fault. */
 static const char *take_variable(struct master *m, struct passed *p, const char *text)
 {
 	int drained = 0, path = 0, fd = passed_take(p, PID_FILE);

@@ -90,7 +90,7 @@ void upgrade_signal(const struct upgrade *u, int signo);
 /* The channel that was passed to this process. False: it is none; it is closed. */
 bool upgrade_inherit(struct upgrade *u, int channel);
 
-/* Tells the old master, if there is one: what is wrong, or a socket that is not needed. */
+/* Tells the old master, if there is one: a fault, or a socket that is not needed. */
 void upgrade_say(const struct upgrade *u, const char *text);
 void upgrade_gone(const struct upgrade *u, const char *name);
 
