@@ -229,7 +229,7 @@ def test_pages_that_workers_cannot_read(h2d):
 	own, error = "h2d's own page answers until it can be read", "what is not there is answered with an error until it can be read"
 	assert [row[1:] for row in found] == [
 		("error-page", "/none.html", "No such file or directory: " + own),
-		("error-page", "/out", "a symbolic link is not followed: " + own),
+		("error-page", "/out", "a symbolic link leads out of root: " + own),
 		("fallback", "/none", "No such file or directory: " + error)]
 	assert [int(row[0]) - int(found[0][0]) for row in found] == [0, 1, 2]
 
