@@ -124,7 +124,7 @@ TEST(repeats)
 
 TEST(every_byte)
 {
-	char text[256];
+	char text[256] = "";
 	struct field f = { SLICE("x"), slice_of(text, 1) };
 
 	begin();

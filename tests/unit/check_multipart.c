@@ -234,7 +234,7 @@ static bool event(struct script *s, struct slice *piece, bool last)
 /* In memory of its own, gone when the next piece comes. */
 static void feed(struct script *s, struct slice piece, bool last)
 {
-	char *copy = malloc(piece.n);
+	char *copy = calloc(1, piece.n);
 	struct slice rest = slice_of(copy, piece.n);
 
 	if (piece.n > 0)

@@ -217,7 +217,7 @@ TEST(counted)
 /* A client has a say in how much is kept of its request. */
 TEST(a_large_ticket_is_counted)
 {
-	char value[20000];
+	char value[20000] = "";
 	const struct field large = { SLICE("if-match"), slice_of(value, sizeof(value)) };
 	uint64_t before, used;
 	int fd;
