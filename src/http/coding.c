@@ -38,7 +38,7 @@ struct slice coding_path_beside(struct slice path, enum coding coding, char buf[
 {
 	struct slice extension = coding_extensions[coding];
 
-	if (path.n + extension.n + 2 > PATH_MAX)
+	if (path.n > PATH_MAX - 2 - extension.n)
 		return slice_of(buf, 0);
 	memcpy(buf, path.p, path.n);
 	buf[path.n] = '.';
