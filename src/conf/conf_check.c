@@ -1,18 +1,121 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute (conf_check_log), server-id = auto
- * (conf_check_id), and what is refused, which becomes NULL.
+ * nothing but the paths of the logs, which become absolute , server-id = auto, and what is refused,
+ * which becomes NULL.
  */
 #include "conf/conf_check.h"
 
 #include <grp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/addr.h"
-#include "conf/conf_check_id.h"
-#include "conf/conf_check_log.h"
+#include "conf/conf_access_log.h"
 #include "conf/conf_check_server.h"
+#include "conf/conf_fault.h"
 #include "conf/conf_handlers.h"
 #include "conf/conf_path.h"
+#include "conf/conf_value.h"
+
+/* A log is one of the words, or a file. */
+static void check_log(struct conf *conf, const char *key, char **log, const char *const *words,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	struct stat st;
+
+	if (*log == NULL)
+		return;
+	for (; *words != NULL; words++)
+		if (strcmp(*log, *words) == 0)
+			return;
+	if (**log == '\0') {
+		conf_fault(faults, pos, "%s is empty", key);
+		return;
+	}
+	*log = conf_value_resolve(&conf->arena, pos, *log);
+	if (*log == NULL) {
+		conf_fault_oom(faults, pos);
+		return;
+	}
+	if (lstat(*log, &st) == 0 && S_ISLNK(st.st_mode))
+		conf_fault(faults, pos, "%s \"%s\" is a symbolic link, which is not followed", key,
+			*log);
+	conf_path_folder(conf, key, *log, pos, faults);
+}
+
+static void check_skip(const struct conf_log *log, struct conf_faults *faults)
+{
+	const struct conf_list *skip = &log->access_log_skip;
+
+	for (unsigned i = 0; skip->v != NULL && i < skip->n; i++)
+		if (strchr(skip->v[i], '*') != NULL || !conf_check_server_path(skip->v[i]))
+			conf_fault(faults, &log->access_log_skip_at,
+				"access-log-skip: \"%.200s\" is no path; it is written \"/PATH\" "
+				"or \"/PATH/\"",
+				skip->v[i]);
+}
+
+static void check_access_log(struct conf *conf, struct conf_log *log, struct conf_faults *faults)
+{
+	static const char *const words[] = { "off", "stdout", "stderr", NULL };
+
+	check_log(conf, "access-log", &log->access_log, words, &log->access_log_at, faults);
+	check_skip(log, faults);
+}
+
+static void conf_check_logs(struct conf *conf, struct conf_faults *faults)
+{
+	static const char *const words[] = { "stderr", "syslog", NULL };
+	struct conf_access_logs all;
+
+	check_log(conf, "error-log", &conf->error_log, words, &conf->error_log_at, faults);
+	check_access_log(conf, &conf->log, faults);
+	for (unsigned i = 0; i < conf->nservers; i++)
+		check_access_log(conf, &conf->servers[i].log, faults);
+	conf_access_logs(conf, &all);
+	if (all.one_more != NULL)
+		conf_fault(faults, all.one_more, "there are more than %d access logs",
+			CONF_ACCESS_LOGS_MAX);
+}
+
+enum { CONF_ID_MAX = 64 }; /* bytes of server-id */
+
+static bool is_id(const char *s)
+{
+	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
+
+	return s[n] == '\0' && n <= CONF_ID_MAX;
+}
+
+/* A host's name may be longer than an ID: what stands before its first dot will do then. */
+static void take_host(struct conf *conf, struct conf_faults *faults)
+{
+	char name[256] = "";
+
+	if (gethostname(name, sizeof(name) - 1) < 0 || *name == '\0') {
+		conf_fault(faults, &conf->server_id_at, "server-id = auto: this host has no name");
+		return;
+	}
+	if (strlen(name) > CONF_ID_MAX)
+		name[strcspn(name, ".")] = '\0';
+	conf->server_id = arena_strdup(&conf->arena, name);
+	if (conf->server_id == NULL)
+		conf_fault_oom(faults, &conf->server_id_at);
+}
+
+static void conf_check_id(struct conf *conf, struct conf_faults *faults)
+{
+	if (conf->server_id != NULL && strcmp(conf->server_id, "auto") == 0)
+		take_host(conf, faults);
+	if (conf->server_id == NULL)
+		return;
+	if (!is_id(conf->server_id))
+		conf_fault(faults, &conf->server_id_at,
+			"server-id \"%.200s\" is not made of letters, digits and -._, or is longer "
+			"than %d bytes",
+			conf->server_id, CONF_ID_MAX);
+}
 
 static void check_balance(const struct conf *conf, struct conf_faults *faults)
 {

@@ -1,7 +1,6 @@
 /*
  * conf_limits: looks at section limits, and at servers and locations, which may have limits of
- * their own and else have those of what is around them. Conf_warn calls it, and the master, before
- * an upgrade.
+ * their own and else have those of what is around them. Called by conf_warn.
  */
 #include "conf/conf_limits.h"
 
@@ -23,7 +22,7 @@ static bool server_has_any(const struct conf_server *s)
 	return any;
 }
 
-bool conf_limits_any(const struct conf *conf)
+static bool limits_any(const struct conf *conf)
 {
 	const struct conf_limits *l = &conf->limits;
 	bool any = l->requests_per_second > 0 || l->new_connections_per_second > 0 ||
@@ -110,5 +109,5 @@ void conf_limits_check(
 	for (unsigned i = 0; i < conf->nservers; i++)
 		rate |= check_server_limits(&k, &conf->servers[i]);
 	check_burst(&k, l->requests_burst, &l->requests_burst_at, rate);
-	check_exempt(&k, l, conf_limits_any(conf));
+	check_exempt(&k, l, limits_any(conf));
 }

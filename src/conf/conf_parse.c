@@ -1,5 +1,5 @@
 /*
- * conf_parse: statements and blocks, on top of parser.c. Called by conf_read. Never
+ * conf_parse: statements and blocks, on top of parser.c. Called by conf_load. Never
  * looks at the meaning of a value, and never stops at a fault.
  */
 #include "conf/conf_parse.h"

@@ -8,7 +8,6 @@
 
 #include "base/assert.h"
 #include "conf/conf_parse.h"
-#include "conf/conf_read.h"
 #include "conf/conf_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
