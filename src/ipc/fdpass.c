@@ -39,13 +39,6 @@ struct batch {
 	union control control[FDPASS_MAX];
 };
 
-int fdpass_pair(int ends[2])
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	return 0;
-}
-
 static void batch_init(struct batch *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

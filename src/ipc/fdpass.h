@@ -1,9 +1,9 @@
 /*
  * fdpass: connections on their way from the acceptor to a worker, over an inbox: one
- * SOCK_SEQPACKET pair per worker slot, one message per connection, its descriptor attached
- * (SCM_RIGHTS, unix(7)), many messages per system call. A connection that waits in an inbox belongs
- * to nobody but the kernel, so it outlives both processes as long as somebody holds the end that
- * receives. The functions keep no state and never block.
+ * SOCK_SEQPACKET pair (ctl_pair()) per worker slot, one message per connection, its descriptor
+ * attached (SCM_RIGHTS, unix(7)), many messages per system call. A connection that waits in an
+ * inbox belongs to nobody but the kernel, so it outlives both processes as long as somebody holds
+ * the end that receives. The functions keep no state and never block.
  */
 #ifndef H2D_IPC_FDPASS_H
 #define H2D_IPC_FDPASS_H
@@ -22,9 +22,6 @@ struct fdpass {
 	uint32_t listener; /* the id of the one that it came to */
 	struct addr peer;
 };
-
-/* An inbox: ends[0] receives, ends[1] sends; non-blocking and close-on-exec. 0, or -errno. */
-int fdpass_pair(int ends[2]);
 
 /*
  * Sends the first of n connections (at most FDPASS_MAX), as many as there is room for; their

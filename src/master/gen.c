@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/doubt.h"
-#include "ipc/fdpass.h"
+#include "ipc/ctl.h"
 #include "master/doubts.h"
 
 const struct states gen_states = {
@@ -76,7 +76,7 @@ static int open_inboxes(struct inboxes *in, unsigned n)
 	if (in->ends == NULL)
 		return -ENOMEM;
 	while (in->n < n && rc == 0) {
-		rc = fdpass_pair(in->ends[in->n]);
+		rc = ctl_pair(in->ends[in->n]);
 		in->n += rc == 0;
 	}
 	if (rc < 0)

@@ -30,7 +30,7 @@ enum gen_state {
  * acceptor's loses what waits, and workers of the next generation read on.
  */
 struct inboxes {
-	int (*ends)[2]; /* of fdpass_pair(); the second -1: the acceptor alone sends */
+	int (*ends)[2]; /* of ctl_pair(); the second -1: the acceptor alone sends */
 	unsigned n;     /* 0: none */
 	uint32_t first; /* the identity of the first, those of the others follow */
 };

@@ -50,7 +50,7 @@ int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choi
 enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 
 struct acceptor_inbox {
-	int ends[2];                    /* of fdpass_pair() */
+	int ends[2];                    /* of ctl_pair() */
 	struct board_worker behind;     /* its reader; the slot is NULL without one */
 	uint32_t sent;                  /* connections for it, ever, with those in hand */
 	unsigned bound;                 /* no more can be waiting, whatever the worker says */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ipc/ctl.h"
 #include "unit.h"
 
 static struct acceptor_inbox in;
@@ -23,7 +24,7 @@ static void setup(void)
 {
 	memset(&in, 0, sizeof(in));
 	memset(&worker, 0, sizeof(worker));
-	ck_assert_int_eq(fdpass_pair(in.ends), 0);
+	ck_assert_int_eq(ctl_pair(in.ends), 0);
 	worker.state = BOARD_UP;
 	acceptor_inbox_behind(&in, (struct board_worker){ &worker, 1 });
 }

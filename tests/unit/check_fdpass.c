@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 #include "fds_unit.h"
+#include "ipc/ctl.h"
 #include "unit.h"
 
 static int inbox[2];
 
 static void setup(void)
 {
-	ck_assert_int_eq(fdpass_pair(inbox), 0);
+	ck_assert_int_eq(ctl_pair(inbox), 0);
 }
 
 static void teardown(void)
