@@ -182,18 +182,25 @@ void disk_open_run(struct job *j)
 static void looked(struct disk_file *f)
 {
 	struct disk_tree *t = f->tree;
+	bool found = f->newer != NULL;
 
+	/* It was looked for there, and will be when it is opened again. */
+	if (found) {
+		ref_put(&f->root->ref);
+		f->root = f->newer;
+		f->newer = NULL;
+	}
 	/* Another look began after this one and is done. */
 	if ((int64_t)(f->asked_ms - t->looked_ms) < 0)
 		return;
 	t->looked_ms = f->asked_ms;
 	t->doubted = false;
-	if (f->newer == NULL || (t->root->dev == f->newer->dev && t->root->ino == f->newer->ino))
+	if (!found || (t->root->dev == f->root->dev && t->root->ino == f->root->ino))
 		return;
 	log_notice("root %s: %s", t->path,
-		f->newer->fd >= 0 ? "another directory from now on" : "there is none any more");
+		f->root->fd >= 0 ? "another directory from now on" : "there is none any more");
 	ref_put(&t->root->ref);
-	t->root = f->newer;
+	t->root = f->root;
 	ref_get(&t->root->ref);
 }
 

@@ -1,5 +1,6 @@
 /* check_disk_root: roots that are swapped, vanish and come back, while files of theirs are being
  * sent. */
+#include "fds_unit.h"
 #include "files_unit.h"
 #include "unit.h"
 
@@ -161,6 +162,41 @@ TEST(overtaken)
 	ck_assert_uint_eq(unit_files->disk->trees[0].root->ref.count, 1);
 	age(0);
 	expect("one");
+}
+
+static void granted(struct place *p)
+{
+	(void)p;
+}
+
+/* It waits for a place behind its first look, and its second one finds another directory. */
+TEST(swapped_while_it_waits)
+{
+	struct places *places = &unit_files->disk->places;
+	struct place upload = { .upload = true, .granted = granted };
+	struct h2d_req *req;
+	int before;
+
+	expect("one");
+	unit_settle();
+	before = open_fds();
+	files_limit(unit_files, 1);
+	ck_assert(places_take(places, NULL, NULL, &upload));
+	swap("two");
+	age(DISK_LOOK_MS);
+	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/f", NULL, NULL);
+	unit_settle();
+	ck_assert(!req->reply.ready);
+	swap("one");
+	age(DISK_LOOK_MS);
+	places_leave(places, &upload);
+	places_give(places, &upload);
+	unit_wait(req);
+	unit_expect_body(req, "one", 3);
+	unit_end(req);
+	unit_settle();
+	ck_assert_uint_eq(unit_files->disk->trees[0].root->ref.count, 1);
+	ck_assert_int_eq(open_fds(), before);
 }
 
 /* What an image says of the directory it was made of. */
