@@ -379,7 +379,8 @@ int offload_submit(struct offload *o, struct job *j)
 	return 0;
 }
 
-bool offload_withdraw(struct offload *o, struct job *j)
+/* Takes j off the line. False: a thread has it. */
+static bool withdraw(struct offload *o, struct job *j)
 {
 	bool was_queued;
 
@@ -403,7 +404,7 @@ bool offload_withdraw(struct offload *o, struct job *j)
 
 bool offload_cancel(struct offload *o, struct job *j)
 {
-	if (offload_withdraw(o, j))
+	if (withdraw(o, j))
 		return true;
 	__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
 	return false;

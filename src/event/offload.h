@@ -59,10 +59,6 @@ int offload_submit(struct offload *o, struct job *j);
  */
 bool offload_cancel(struct offload *o, struct job *j);
 
-/* Cancels, but says nothing to work() where a thread has the job: its result may be of use to
- * others. */
-bool offload_withdraw(struct offload *o, struct job *j);
-
 /* In work(), between the steps of a long job: whether it may end early. */
 static inline bool job_unwanted(const struct job *j)
 {

@@ -6,7 +6,9 @@
 #include "files/disk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -22,6 +24,56 @@ const struct states disk_states = {
 #include "files/disk_state.def"
 	},
 };
+
+/* --- a root ----------------------------------------------------------------------------------- */
+
+static void release_root(struct ref *ref)
+{
+	struct disk_root *r = (struct disk_root *)ref;
+
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r);
+}
+
+/* Is it the path's own fault, or the machine's? */
+static bool names_nothing(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+struct disk_root *disk_root_look(const char *path, const struct disk_root *now)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st = { 0 };
+	struct disk_root *r;
+
+	if (fd < 0 && now != NULL && !names_nothing(errno))
+		return NULL;
+	if (fd >= 0 && fstat(fd, &st) < 0) {
+		close(fd);
+		return NULL;
+	}
+	if (now != NULL && st.st_dev == now->dev && st.st_ino == now->ino) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	r = malloc(sizeof(*r));
+	if (r == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	ref_init(&r->ref, release_root);
+	r->fd = fd;
+	r->kind = fd >= 0 ? beneath_kind(fd) : BENEATH_MEMORY;
+	r->dev = st.st_dev;
+	r->ino = st.st_ino;
+	return r;
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
 
 enum { TINY_KEEP = 64, SMALL_KEEP = 32, LARGE_KEEP = 8 };
 
@@ -265,23 +317,6 @@ int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class 
 	places_keep(&f->place);
 	f->busy = true;
 	return DISK_LATER;
-}
-
-/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
-int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at)
-{
-	while (n > 0) {
-		ssize_t got = pread(f->fd, to, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EAGAIN;
-		to += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
 }
 
 ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at)

@@ -81,8 +81,8 @@ struct disk {
 	unsigned waiting;      /* files with a request */
 	unsigned live;         /* files in all */
 	bool ending;
-	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_range.c's */
-	uint32_t range_look;    /* tells which bytes are looked at next; disk_range.c's */
+	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_body.c's */
+	uint32_t range_look;    /* tells which bytes are looked at next; disk_body.c's */
 	bool range_told;        /* the log has said why none goes out from the file itself */
 };
 
@@ -101,7 +101,7 @@ struct disk_sample {
 	char bytes[DISK_SAMPLE];
 };
 
-/* Pieces that go out from the file itself, as ranges of a queue: see disk_range.c. */
+/* Pieces that go out from the file itself, as ranges of a queue: see disk_body.c. */
 struct disk_range {
 	struct ref_file file;
 	bool wanted; /* the configuration and the connection: set before it is read */
@@ -286,26 +286,10 @@ void disk_file_cut(struct disk_file *f, size_t n);
  */
 bool disk_file_regain(struct disk_file *f);
 void disk_file_fail(struct disk_file *f, int rc);
-/*
- * Behind a read: whether the file is what its response announced, as far as that can be told. 0;
- * -EAGAIN: no; -errno; DISK_LATER, on the loop alone: a thread must look closer.
- */
-int disk_file_check(struct disk_file *f);
-int disk_file_check_closely(struct disk_file *f); /* in a thread */
-/* Whether its first bytes, as many as were announced, are those of f->etag, which is of its
- * content; in a thread. */
-bool disk_file_has_etag(struct disk_file *f);
 /* The head of its response is about to say its entity tag: takes a sample of the first bytes of a
  * long one, if they are in memory. */
 void disk_file_sample_first(struct disk_file *f);
-/* The n bytes at that place of the file were read, to be sent. */
-void disk_file_sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at);
-int disk_file_pread(struct disk_file *f, char *to, size_t n, uint64_t at);
 /* Reads as many of these bytes as are in memory; 0 if a thread must read; or -errno. */
 ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at);
-/* How many of the next bytes, at most want, may go out from the file itself; 0: they are to be
- * read. It is open. */
-size_t disk_range_ready(struct disk_file *f, const struct body *b, size_t want);
-int disk_range_emit(struct disk_file *f, struct body *b, size_t n, struct outq *q);
 
 #endif

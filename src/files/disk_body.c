@@ -6,9 +6,314 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "files/disk.h"
+#include "request/pace.h"
+
+enum {
+	WAIT_TRIES = 20,
+	WAIT_NS = 5000000,
+	RANGE_LEAST = 32 << 10, /* for less, the calls cost what the copies do */
+	RANGE_PIECE = 1 << 20,  /* bytes of which it is found out whether they are in memory, each
+				 * from a multiple on */
+	RANGE_STEP = 64 << 10,  /* bytes of which one is looked at */
+	RANGE_WARM_MS = 1000,   /* for how long the answer is taken */
+	/* The end of a file is read: a response whose last bytes may come back is not over. */
+	RANGE_REST = DISK_TINY,
+};
+
+/* --- is it the same? -------------------------------------------------------------------------- */
+
+/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
+static int read_all(struct disk_file *f, char *to, size_t n, uint64_t at)
+{
+	while (n > 0) {
+		ssize_t got = pread(f->fd, to, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		to += got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int look_at_file(const struct disk_file *f, struct file_id *now)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	*now = file_id_of(&st);
+	return 0;
+}
+
+/*
+ * Behind a read: whether the file is what its response announced, as far as that can be told. 0;
+ * -EAGAIN: no; -errno; DISK_LATER, on the loop alone: a thread must look closer.
+ */
+static int check_file(struct disk_file *f)
+{
+	struct file_id now = { 0 };
+	int rc = look_at_file(f, &now);
+
+	if (rc < 0)
+		return rc;
+	if (file_id_same_content(&now, &f->file_id))
+		return 0;
+	return now.size < f->file_id.size ? -EAGAIN : DISK_LATER;
+}
+
+/*
+ * A write(2) moves mtime first and the size when its bytes are there. In between an append looks as
+ * an edit does, so its end is waited for.
+ */
+static int look_behind_a_write(const struct disk_file *f, struct file_id *now)
+{
+	int rc = look_at_file(f, now);
+
+	for (int tries = 0; rc == 0 && tries < WAIT_TRIES && now->size == f->file_id.size &&
+			    now->mtime_ns != f->file_id.mtime_ns;
+		tries++) {
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+		rc = look_at_file(f, now);
+	}
+	return rc;
+}
+
+static bool is_there(struct disk_file *f, const struct disk_sample *s)
+{
+	char bytes[DISK_SAMPLE];
+
+	return read_all(f, bytes, s->n, s->at) == 0 && memcmp(bytes, s->bytes, s->n) == 0;
+}
+
+/*
+ * A file that was emptied and written again may be longer than before, too. Where no bytes of it
+ * are known there is its entity tag to tell it by, if that is of its content; without a strong one
+ * nothing was promised.
+ */
+static bool is_the_same(struct disk_file *f)
+{
+	struct etag now = { 0 };
+
+	if (f->first.n > 0)
+		return is_there(f, &f->first) && is_there(f, &f->last);
+	if (f->etag.n == 0 || etag_is_weak(&f->etag))
+		return true;
+	return f->file_id.size <= f->disk->max_file_size &&
+	       etag_of_fd(f->fd, f->file_id.size, &now) == 0 &&
+	       slice_eq(etag_slice(&now), etag_slice(&f->etag));
+}
+
+/* In a thread. */
+static int check_closely(struct disk_file *f)
+{
+	struct file_id now = { 0 };
+	int rc = look_behind_a_write(f, &now);
+
+	if (rc < 0)
+		return rc;
+	if (file_id_same_content(&now, &f->file_id))
+		return 0;
+	if (!file_id_grew(&now, &f->file_id) || !is_the_same(f))
+		return -EAGAIN;
+	f->file_id = now;
+	return 0;
+}
+
+static void take_sample(struct disk_sample *s, const char *bytes, size_t n, uint64_t at)
+{
+	s->at = at;
+	s->n = n;
+	memcpy(s->bytes, bytes, n);
+}
+
+void disk_file_sample_first(struct disk_file *f)
+{
+	uint64_t size = f->file_id.size;
+	char bytes[DISK_SAMPLE];
+	ssize_t n = 0;
+
+	if (f->fd >= 0 && size > f->disk->max_file_size)
+		n = disk_file_read_now(
+			f, bytes, size < DISK_SAMPLE ? (size_t)size : DISK_SAMPLE, 0);
+	if (n > 0)
+		take_sample(&f->first, bytes, (size_t)n, 0);
+}
+
+/* The n bytes at that place of the file were read, to be sent. */
+static void sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at)
+{
+	size_t some = n < DISK_SAMPLE ? n : DISK_SAMPLE;
+
+	if (f->first.n == 0)
+		take_sample(&f->first, bytes, some, at);
+	take_sample(&f->last, bytes + n - some, some, at + n - some);
+}
+
+/* --- pieces that are never read here ---------------------------------------------------------- */
+
+/*
+ * With sendfile = true they go to the socket from the page cache (sendfile(2)). A piece is checked
+ * as one that is read, but what is written to the file behind the check goes out with it. The loop
+ * must not wait for a disk: what is not in memory is read as ever, by a thread.
+ */
+
+/* Its file system does not say what is in memory. */
+static void give_up(struct disk_file *f)
+{
+	if (!f->disk->range_told)
+		log_info("sendfile: the file system of %s does not say what is in memory, so it is "
+			 "copied",
+			f->path);
+	f->disk->range_told = true;
+	f->range.wanted = false;
+}
+
+/*
+ * Whether n bytes seem to be, by one of each step. Another one each time: what is looked at counts
+ * as used for the kernel, which would keep it, and drop what lies between.
+ */
+static bool is_cached(struct disk_file *f, uint64_t at, size_t n)
+{
+	uint32_t *next = &f->disk->range_look;
+	char byte;
+
+	for (size_t step = 0; step < n; step += RANGE_STEP) {
+		size_t most = n - step < RANGE_STEP ? n - step : RANGE_STEP;
+
+		*next += 0x9e3779b9; /* the golden ratio: the upper bits spread evenly */
+		if (disk_file_read_now(f, &byte, 1, at + step + (*next >> 16) % most) != 1)
+			return false;
+	}
+	return true;
+}
+
+/* The place of a piece among those that are remembered. NULL: memory is out. */
+static struct disk_warm *place_of(struct disk *d, uint64_t ino, uint64_t piece)
+{
+	uint64_t hash = (ino * 31 + piece) * UINT64_C(0x9e3779b97f4a7c15);
+
+	if (d->warm == NULL)
+		d->warm = calloc(DISK_WARM, sizeof(*d->warm));
+	return d->warm != NULL ? &d->warm[hash >> 32 & (DISK_WARM - 1)] : NULL;
+}
+
+/* Whether a piece is in memory: it costs 12 µs to find out, and what one client is sent another
+ * asks for, too. */
+static bool is_warm(struct disk_file *f, uint64_t piece)
+{
+	const struct file_id *id = &f->file_id;
+	struct disk_warm *w = place_of(f->disk, id->ino, piece);
+	uint64_t at = piece * RANGE_PIECE, left = id->size - at;
+	size_t n = left < RANGE_PIECE ? (size_t)left : RANGE_PIECE;
+
+	if (w == NULL)
+		return false;
+	if (w->dev == id->dev && w->ino == id->ino && w->piece == piece &&
+		clock_ms() - w->ms < RANGE_WARM_MS)
+		return true;
+	if (f->kind != BENEATH_MEMORY && !is_cached(f, at, n)) {
+		if (f->no_nowait)
+			give_up(f);
+		return false;
+	}
+	*w = (struct disk_warm){ id->dev, id->ino, piece, clock_ms() };
+	return true;
+}
+
+/* How many of the next n bytes are. */
+static size_t warm_bytes(struct disk_file *f, size_t n)
+{
+	uint64_t end = f->off;
+
+	while (end < f->off + n && is_warm(f, end / RANGE_PIECE))
+		end = (end / RANGE_PIECE + 1) * RANGE_PIECE;
+	return end < f->off + n ? (size_t)(end - f->off) : n;
+}
+
+static bool sample_now(struct disk_file *f, uint64_t at)
+{
+	char bytes[DISK_SAMPLE];
+
+	if (disk_file_read_now(f, bytes, sizeof(bytes), at) != (ssize_t)sizeof(bytes))
+		return false;
+	sample(f, bytes, sizeof(bytes), at);
+	return true;
+}
+
+/* How many of the next bytes, at most want, may go out from the file itself; 0: they are to be
+ * read. It is open. */
+static size_t range_ready(struct disk_file *f, const struct body *b, size_t want)
+{
+	uint64_t most;
+
+	/* The parts of a multipart content have lengths of their own, to which nothing comes back.
+	 */
+	if (!f->range.wanted || b != &f->req->reply.body || b->left < RANGE_LEAST + RANGE_REST)
+		return 0;
+	if (f->kind == BENEATH_REMOTE) {
+		give_up(f);
+		return 0;
+	}
+	most = b->left - RANGE_REST;
+	want = warm_bytes(f, want < most ? want : (size_t)most);
+	if (want < RANGE_LEAST || (f->first.n == 0 && !sample_now(f, f->off)) ||
+		!sample_now(f, f->off + want - DISK_SAMPLE))
+		return 0;
+	/* A read finds the same fault, and says so. */
+	if (check_file(f) != 0)
+		return 0;
+	COUNT(sendfile_pieces, 1);
+	disk_file_lend(f);
+	return want;
+}
+
+/* The socket did not take them, or the file did not give them. */
+static void come_back(struct ref_file *file, size_t n)
+{
+	struct disk_file *f = LIST_ENTRY(file, struct disk_file, range.file);
+
+	f->off -= n;
+	f->req->reply.body.left += n;
+	pace_back(f->req, n);
+	if (file->refuses)
+		f->range.wanted = false;
+}
+
+static void on_release(struct ref *ref)
+{
+	(void)ref;
+	H2D_ASSERT(false);
+}
+
+static int range_emit(struct disk_file *f, struct body *b, size_t n, struct outq *q)
+{
+	struct ref_file *file = &f->range.file;
+	uint64_t at = f->off;
+
+	if (file->back == NULL) {
+		ref_init(&file->ref, on_release);
+		file->ref.in_file = true;
+		file->back = come_back;
+	}
+	file->fd = f->fd;
+	f->off += n;
+	b->left -= n;
+	return outq_range(q, file, at, n);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
 
 static struct pool *pool_of(struct disk *d, uint32_t size)
 {
@@ -24,8 +329,7 @@ static void buf_release(struct ref *ref)
 	pool_put(pool_of(buf->disk, buf->size), buf);
 }
 
-/* True: bytes that were read and are not sent are more than the worker's share of memory for them.
- */
+/* Bytes that were read and are not sent are more than the worker's share of memory for them. */
 static bool buffers_many(const struct disk *d)
 {
 	return (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
@@ -56,7 +360,7 @@ static struct disk_buf *buf_get(struct disk *d, uint64_t n)
 static void take_piece(struct disk_file *f, int rc, size_t n)
 {
 	if (rc == 0) {
-		disk_file_sample(f, f->buf->data, n, f->off);
+		sample(f, f->buf->data, n, f->off);
 		f->at = 0;
 		f->have = n;
 		f->off += n;
@@ -69,9 +373,9 @@ void disk_read_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
-	f->result = disk_file_pread(f, f->buf->data, f->piece, f->off);
+	f->result = read_all(f, f->buf->data, f->piece, f->off);
 	if (f->result == 0)
-		f->result = disk_file_check_closely(f);
+		f->result = check_closely(f);
 }
 
 void disk_read_then(struct disk_file *f)
@@ -98,7 +402,7 @@ static void fill_piece(struct disk_file *f, uint64_t left, size_t want)
 	}
 	f->piece = left < f->buf->size ? (size_t)left : f->buf->size;
 	got = disk_file_read_now(f, f->buf->data, f->piece, f->off);
-	rc = got > 0 ? disk_file_check(f) : got < 0 ? (int)got : DISK_LATER;
+	rc = got > 0 ? check_file(f) : got < 0 ? (int)got : DISK_LATER;
 	if (rc == DISK_LATER)
 		rc = disk_file_submit(f, DISK_READ, disk_file_class(f));
 	if (rc == DISK_LATER)
@@ -107,13 +411,15 @@ static void fill_piece(struct disk_file *f, uint64_t left, size_t want)
 	disk_file_lend(f);
 }
 
+/* --- the source ------------------------------------------------------------------------------- */
+
 static ssize_t file_ready(struct body *b, size_t want)
 {
 	struct disk_file *f = b->src;
 	size_t range;
 
 	if (f->have == 0 && b->left > 0 && disk_file_regain(f)) {
-		range = disk_range_ready(f, b, want);
+		range = range_ready(f, b, want);
 		if (range > 0)
 			return (ssize_t)range;
 		fill_piece(f, b->left, want);
@@ -131,7 +437,7 @@ static int file_emit(struct body *b, size_t n, struct outq *q)
 	int rc;
 
 	if (f->have == 0)
-		return disk_range_emit(f, b, n, q);
+		return range_emit(f, b, n, q);
 	rc = outq_borrow(q, f->buf->data + f->at, n, &f->buf->ref);
 	f->at += n;
 	f->have -= n;

@@ -99,48 +99,12 @@ static int settle_file(struct disk_file *f)
 	return rc;
 }
 
-/* Hashes the first n bytes. 0, -EAGAIN if there are fewer, -errno. */
-static int hash_bytes(
-	struct disk_file *f, struct etag_hash *h, char *buf, uint64_t n, struct etag *e)
-{
-	int rc = etag_hash_begin(h);
-
-	for (uint64_t at = 0; rc == 0 && at < n;) {
-		size_t piece = n - at < DISK_SMALL ? (size_t)(n - at) : DISK_SMALL;
-
-		rc = disk_file_pread(f, buf, piece, at);
-		if (rc == 0)
-			rc = etag_hash_add(h, buf, piece);
-		at += piece;
-	}
-	return rc == 0 ? etag_hash_end(h, e) : rc;
-}
-
-/* The tag of the first f->file_id.size bytes. 0, -EAGAIN if there are fewer, -errno. */
-static int hash_file(struct disk_file *f, struct etag *e)
-{
-	struct etag_hash *h = etag_hash_new();
-	char *buf = malloc(DISK_SMALL); /* the thread's: jobs in line hold none */
-	int rc = h == NULL || buf == NULL ? -ENOMEM : hash_bytes(f, h, buf, f->file_id.size, e);
-
-	etag_hash_free(&h);
-	free(buf);
-	return rc;
-}
-
-bool disk_file_has_etag(struct disk_file *f)
-{
-	struct etag now = { 0 };
-
-	return hash_file(f, &now) == 0 && slice_eq(etag_slice(&now), etag_slice(&f->etag));
-}
-
 static int find_etag(struct disk_file *f)
 {
 	int rc = settle_file(f);
 
 	if (rc == 0)
-		rc = hash_file(f, &f->etag);
+		rc = etag_of_fd(f->fd, f->file_id.size, &f->etag);
 	return rc == 0 ? look_again(f) : rc;
 }
 

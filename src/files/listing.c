@@ -9,18 +9,25 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/counters.h"
 #include "base/log.h"
-#include "files/listing_form.h"
 #include "http/accept.h"
 #include "http/cond.h"
-#include "image/etag.h"
+#include "http/path.h"
+#include "request/req_client.h"
+#include "share/access.h"
+#include "src/files/page_parts.h"
+
+/* As page_policy (http/page.h), with the form and its script. */
+static const struct slice form_policy =
+	SLICE_LIT("default-src 'none'; img-src data:; style-src " PAGE_CSS_HASH " " LIST_CSS_HASH
+		  " " FORM_CSS_HASH "; script-src " FORM_JS_HASH "; connect-src 'self'; "
+		  "base-uri 'none'; form-action 'self'; frame-ancestors 'self'");
 
 struct listing {
 	struct listing_reader reader;
 	struct listings *all;
-	struct h2d_req *req; /* NULL: it went away */
-	bool replied;        /* the head is on its way: from now on the same text, or none */
+	struct h2d_req *req;
+	bool replied; /* the head is on its way: from now on the same text, or none */
 	bool failed;
 	size_t at;        /* bytes of the text that are emitted */
 	size_t promised;  /* bytes that ready() answered last, not emitted yet */
@@ -34,14 +41,6 @@ static struct listing *listing_of(struct listing_reader *r)
 	return LIST_ENTRY(r, struct listing, reader);
 }
 
-static void free_listing(struct listing_reader *r)
-{
-	struct listing *l = listing_of(r);
-
-	free(l->kept);
-	free(l);
-}
-
 /* Bytes that the stream was told are ready stay. */
 static bool let_go(struct listing_reader *r)
 {
@@ -52,7 +51,7 @@ static bool let_go(struct listing_reader *r)
 	l->kept = malloc(l->promised);
 	if (l->kept == NULL)
 		return false;
-	memcpy(l->kept, r->text->text.p + l->at, l->promised);
+	memcpy(l->kept, r->text->bytes.p + l->at, l->promised);
 	return true;
 }
 
@@ -66,9 +65,10 @@ static ssize_t listing_ready(struct body *b, size_t want)
 		return BODY_FAILED;
 	if (l->kept != NULL)
 		return (ssize_t)(l->promised < want ? l->promised : want);
-	if (l->reader.text == NULL)
-		return l->reader.waits || listing_text_ask(l->all, &l->reader) == 0 ? BODY_LATER
-										    : BODY_FAILED;
+	if (l->reader.text == NULL && listing_text_ask(l->all, &l->reader) < 0)
+		return BODY_FAILED;
+	if (!l->reader.text->made)
+		return BODY_LATER;
 	l->promised = b->left < want ? b->left : want;
 	return (ssize_t)l->promised;
 }
@@ -77,7 +77,7 @@ static ssize_t listing_ready(struct body *b, size_t want)
 static int listing_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct listing *l = b->src;
-	const char *p = l->kept != NULL ? l->kept : l->reader.text->text.p + l->at;
+	const char *p = l->kept != NULL ? l->kept : l->reader.text->bytes.p + l->at;
 	int rc = outq_copy(q, p, n);
 
 	l->at += n;
@@ -94,9 +94,9 @@ static void listing_close(struct body *b)
 {
 	struct listing *l = b->src;
 
-	l->req = NULL;
-	if (listing_text_leave(&l->reader))
-		free_listing(&l->reader);
+	listing_text_leave(&l->reader);
+	free(l->kept);
+	free(l);
 }
 
 static const struct body_ops listing_ops = {
@@ -171,10 +171,10 @@ static int add_policy(struct h2d_req *req, const struct listing *l)
 		return reply_page_policy(req);
 	for (unsigned i = 0; i < req->reply.nfields; i++)
 		if (slice_eq(req->reply.fields[i].name, name)) {
-			req->reply.fields[i].value = listing_form_policy;
+			req->reply.fields[i].value = form_policy;
 			return 0;
 		}
-	return reply_add(req, name, listing_form_policy);
+	return reply_add(req, name, form_policy);
 }
 
 static void reply_listing(struct h2d_req *req, struct listing *l)
@@ -200,14 +200,14 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
 	if (req->location->cache_control.n == 0)
 		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
-	if (l->reader.text->page.cut)
+	if (l->reader.text->cut)
 		rc |= reply_add(req, SLICE("x-listing"), SLICE("incomplete"));
 	if (rc < 0) {
 		req->reply.nfields = nfields;
 		fail_listing(req, ERR_NO_MEMORY->status);
 		return;
 	}
-	req->reply.body.left = l->reader.text->text.n;
+	req->reply.body.left = l->reader.text->bytes.n;
 	l->replied = true;
 	reply_send(req, status);
 }
@@ -233,6 +233,83 @@ static void got(struct listing_reader *r, int result)
 		reply_listing(l->req, l);
 	}
 }
+
+/* --- the form --------------------------------------------------------------------------------- */
+
+/* Whether the rules of a location may let the client in; passwords are asked for later. */
+static bool lets_in(const struct h2d_req *req, const struct location *location)
+{
+	return !(location->refused_methods & 1u << H2D_POST) &&
+	       (location->access == NULL || access_allows(location->access, req_client(req)));
+}
+
+/* As store_gate.c will see it. */
+static bool may_write(const struct h2d_req *req, struct slice own, struct slice asked)
+{
+	const struct location *a = site_location(req->site, own),
+			      *b = site_location(req->site, asked);
+
+	return (a->writers || b->writers) && lets_in(req, a) && lets_in(req, b);
+}
+
+/* Segments of a path that begins and ends with "/". */
+static unsigned segments(struct slice path)
+{
+	unsigned n = 0;
+
+	for (size_t i = 1; i < path.n; i++)
+		n += path.p[i] == '/';
+	return n;
+}
+
+/* Whether path is the folder of uploads, or one below it, as it is listed: in the server's own
+ * tree, by its own name. */
+static bool is_folder(const struct h2d_req *req, struct slice path)
+{
+	const struct site *site = req->site;
+	size_t n = site->uploads.n;
+
+	return n > 0 && req->location->root == site->root && path.n > n && path.p[n] == '/' &&
+	       slice_starts(path, site->uploads) &&
+	       segments(slice_of(path.p + n, path.n - n)) <= site->upload_depth;
+}
+
+/* Where the routes have the folder: "/files", and of one below it "/files/a/". */
+static struct slice public_path(struct h2d_req *req, struct slice path)
+{
+	struct slice below = slice_of(path.p + req->site->uploads.n, path.n - req->site->uploads.n);
+
+	return arena_join(&req->arena, SLICE(SITE_UPLOADS_AT), below.n > 1 ? below : SLICE(""));
+}
+
+/*
+ * Where the form of a listing of path sends files, relative to it, in req's arena. n 0: it has
+ * none, as path is not the folder of uploads, nobody may write there, or not from the client's
+ * address; or memory is out.
+ */
+static struct slice form_action(struct h2d_req *req, struct slice path)
+{
+	static const struct slice up = SLICE_LIT("../"), nowhere;
+	unsigned n = segments(path);
+	struct slice to;
+	char *text, *at;
+
+	if (!is_folder(req, path))
+		return nowhere;
+	to = public_path(req, path);
+	if (to.p == NULL || !may_write(req, path, to))
+		return nowhere;
+	to = path_encode(to, &req->arena);
+	text = at = arena_alloc(&req->arena, n * up.n + to.n);
+	if (to.p == NULL || text == NULL)
+		return nowhere;
+	while (n-- > 0)
+		at = (char *)memcpy(at, up.p, up.n) + up.n;
+	memcpy(at, to.p + 1, to.n - 1);
+	return slice_of(text, (size_t)(at - text) + to.n - 1);
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
 
 /* Not where some file of the directory might have rules of its own. */
 static bool may_show_readme(const struct h2d_req *req, struct slice path)
@@ -265,7 +342,7 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 {
 	bool json = wants_json(req);
 	size_t nroot = strlen(root) + 1;
-	struct slice action = json ? slice_of("", 0) : listing_form_action(req, path);
+	struct slice action = json ? slice_of("", 0) : form_action(req, path);
 	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1);
 
 	if (l == NULL)
@@ -277,7 +354,6 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 	l->reader.conn = req->conn;
 	l->reader.got = got;
 	l->reader.let_go = let_go;
-	l->reader.over = free_listing;
 	l->reader.key = (struct listing_key){
 		.root = memcpy(l->path + path.n + 1, root, nroot),
 		.path = l->path,

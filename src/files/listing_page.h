@@ -23,7 +23,7 @@ struct listing_entry {
 
 struct listing_page {
 	struct slice path;   /* decoded, begins and ends with "/" */
-	struct slice action; /* of the form for uploads (listing_form.h); n 0: there is none */
+	struct slice action; /* of the form for uploads; n 0: there is none */
 	struct listing_order order;
 	struct listing_entry *entries;
 	unsigned n;
@@ -46,10 +46,5 @@ void listing_page_html(struct listing_page *page, struct strbuf *t);
 
 /* Adds an array of {"name", "href", "type", "size", "mtime"}. */
 void listing_page_json(struct listing_page *page, struct strbuf *t);
-
-/* For the files of this module: seconds as "2024-01-31T23:59:59Z"; n 0 for a year of no four
- * digits. */
-enum { LISTING_DATE_LEN = 20 };
-struct slice listing_page_date(int64_t mtime_ns, char date[LISTING_DATE_LEN + 1]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * listing_read: the entries of a directory, as far as they may be shown. Runs in threads: touches
- * nothing but its arguments. See listing.h.
+ * listing_read: the entries of a directory, as far as they may be shown, and the text made of them.
+ * Runs in threads: touches nothing but its arguments. See listing.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +12,15 @@
 
 #include "base/file_id.h"
 #include "files/listing.h"
+#include "http/compress.h"
 #include "http/path.h"
 #include "image/beneath.h"
 #include "image/spelling.h"
 
-enum { FIRST_ENTRIES = 64 };
+enum {
+	FIRST_ENTRIES = 64,
+	CODED_MORE = 4096, /* bytes that a coding may add to a page of a few */
+};
 
 struct reading {
 	int root;
@@ -83,7 +87,7 @@ static int add_entry(struct reading *r, const char *name, const struct stat *st)
 	return 0;
 }
 
-static int read_entries(struct reading *r, unsigned max)
+static int read_entries(struct reading *r)
 {
 	const struct dirent *e;
 	struct stat st;
@@ -100,7 +104,7 @@ static int read_entries(struct reading *r, unsigned max)
 			site_hides_name(r->location, slice_str(e->d_name)) ||
 			!look_at_entry(r, e->d_name, &st))
 			continue;
-		if (r->page->n == max) {
+		if (r->page->n == LISTING_ENTRIES_MAX) {
 			r->page->cut = true;
 			return 0;
 		}
@@ -159,8 +163,8 @@ static int open_dir(struct reading *r)
 	return rc;
 }
 
-int listing_read(
-	const struct listing_key *key, unsigned max, const struct job *j, struct listing_page *page)
+/* Reads the directory into page, which is for unread() whatever comes out. 0, or -errno. */
+static int read_dir(const struct listing_key *key, const struct job *j, struct listing_page *page)
 {
 	struct reading r = { .path = key->path,
 		.location = key->location,
@@ -176,7 +180,7 @@ int listing_read(
 	if (rc == 0) {
 		rc = spelling_check(r.root, key->path, key->spelled, r.leave);
 		if (rc == 0)
-			rc = read_entries(&r, max);
+			rc = read_entries(&r);
 		if (rc == 0 && key->readme)
 			read_readme(&r);
 		closedir(r.dir);
@@ -185,12 +189,77 @@ int listing_read(
 	return rc;
 }
 
-void listing_unread(struct listing_page *page)
+static void unread(struct listing_page *page)
 {
 	for (unsigned i = 0; i < page->n; i++)
 		free((void *)(uintptr_t)page->entries[i].name.p);
 	free(page->entries);
-	page->entries = NULL;
-	page->n = 0;
 	strbuf_fini(&page->readme);
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+/* It grew by doubling, and may be held for long. */
+static void fit(struct strbuf *t)
+{
+	char *p = realloc(t->p, t->n);
+
+	if (p == NULL)
+		return;
+	t->p = p;
+	t->cap = t->n;
+}
+
+/* In the coding that was chosen, however little that wins: its head says so. 0, or -errno. */
+static int encode(struct strbuf *t, enum coding coding)
+{
+	struct strbuf coded = { .cap = t->n + CODED_MORE };
+	ssize_t n = -ENOMEM;
+
+	coded.p = malloc(coded.cap);
+	if (coded.p != NULL)
+		n = compress_whole(coding, COMPRESS_SOON, t->p, t->n, coded.p, coded.cap);
+	if (n <= 0) {
+		free(coded.p);
+		return n < 0 ? (int)n : -ENOMEM;
+	}
+	strbuf_fini(t);
+	*t = coded;
+	t->n = (size_t)n;
+	return 0;
+}
+
+/* 0, or -errno. */
+static int write_text(struct listing_page *page, struct listing_text *t)
+{
+	int rc;
+
+	listing_page_sort(page);
+	if (t->key.json)
+		listing_page_json(page, &t->bytes);
+	else
+		listing_page_html(page, &t->bytes);
+	rc = t->bytes.failed ? -ENOMEM : 0;
+	if (rc == 0 && t->key.coding != CODING_IDENTITY)
+		rc = encode(&t->bytes, t->key.coding);
+	if (rc == 0)
+		rc = etag_of_bytes(t->bytes.p, t->bytes.n, &t->etag);
+	fit(&t->bytes);
+	t->cut = page->cut;
+	return rc;
+}
+
+int listing_make(struct listing_text *t)
+{
+	struct listing_page page = {
+		.path = slice_str(t->key.path),
+		.action = slice_str(t->key.action),
+		.order = t->key.order,
+	};
+	int rc = read_dir(&t->key, &t->job, &page);
+
+	if (rc == 0)
+		rc = write_text(&page, t);
+	unread(&page);
+	return rc;
 }

@@ -1,18 +1,13 @@
 /*
- * listing_text: see listing.h. All but make_text() and what it calls runs on the loop; a thread
- * touches the text that its job is for, and of that only what no reader looks at before the job is
- * done.
+ * listing_text: see listing.h. All but make_text() runs on the loop; a thread touches the text that
+ * its job is for, and of that only what no reader looks at before the job is done.
  */
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/counters.h"
 #include "files/listing.h"
-#include "http/compress.h"
-
-enum { CODED_MORE = 4096 }; /* bytes that a coding may add to a page of a few */
 
 static struct listing_reader *reader_of(struct list *node)
 {
@@ -27,229 +22,119 @@ void listings_init(struct listings *all, struct offload *o, unsigned codings)
 	list_init(&all->pages);
 }
 
-/* --- in a thread ------------------------------------------------------------------------------ */
-
-static int tag(const struct strbuf *t, struct etag *etag)
+static void free_text(struct listing_text *t)
 {
-	struct etag_hash *h = etag_hash_new();
-	int rc = h == NULL ? -ENOMEM : etag_hash_begin(h);
-
-	if (rc == 0)
-		rc = etag_hash_add(h, t->p, t->n);
-	if (rc == 0)
-		rc = etag_hash_end(h, etag);
-	etag_hash_free(&h);
-	return rc;
-}
-
-/* It grew by doubling, and may be held for long. */
-static void fit(struct strbuf *t)
-{
-	char *p = realloc(t->p, t->n);
-
-	if (p == NULL)
-		return;
-	t->p = p;
-	t->cap = t->n;
-}
-
-/* In the coding that was chosen, however little that wins: its head says so. 0, or -errno. */
-static int encode(struct strbuf *t, enum coding coding)
-{
-	struct strbuf coded = { .cap = t->n + CODED_MORE };
-	ssize_t n = -ENOMEM;
-
-	coded.p = malloc(coded.cap);
-	if (coded.p != NULL)
-		n = compress_whole(coding, COMPRESS_SOON, t->p, t->n, coded.p, coded.cap);
-	if (n <= 0) {
-		free(coded.p);
-		return n < 0 ? (int)n : -ENOMEM;
-	}
-	strbuf_fini(t);
-	*t = coded;
-	t->n = (size_t)n;
-	return 0;
-}
-
-static void write_page(struct listing_text *t)
-{
-	listing_page_sort(&t->page);
-	if (t->key.json)
-		listing_page_json(&t->page, &t->text);
-	else
-		listing_page_html(&t->page, &t->text);
-	t->result = t->text.failed ? -ENOMEM : 0;
-	if (t->result == 0 && t->key.coding != CODING_IDENTITY)
-		t->result = encode(&t->text, t->key.coding);
-	if (t->result == 0)
-		t->result = tag(&t->text, &t->etag);
-	fit(&t->text);
-}
-
-static void make_text(struct job *j)
-{
-	struct listing_text *t = LIST_ENTRY(j, struct listing_reader, job)->wanted;
-	struct job *none = NULL;
-
-	if (!__atomic_compare_exchange_n(
-		    &t->maker, &none, j, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		return;
-	t->result = listing_read(&t->key, LISTING_ENTRIES_MAX, j, &t->page);
-	if (t->result == 0)
-		write_page(t);
-	listing_unread(&t->page);
-}
-
-/* --- memory ----------------------------------------------------------------------------------- */
-
-/* Gives the page's memory back. */
-static void drop_page(struct listing_text *t)
-{
-	if (list_linked(&t->node)) {
-		list_remove(&t->node);
-		COUNT(listing_bytes, -(int64_t)t->text.cap);
-	}
-	strbuf_fini(&t->text);
-}
-
-static void release_text(struct ref *ref)
-{
-	struct listing_text *t = LIST_ENTRY(ref, struct listing_text, ref);
-
-	strbuf_fini(&t->text);
+	strbuf_fini(&t->bytes);
 	free(t);
 }
 
-static void put_text(struct listing_text **tp)
+/* Without readers t is nobody's: it takes no more of them, and a thread that is at it ends. */
+static void drop_if_unread(struct listing_text *t)
 {
-	struct listing_text *t = *tp;
-
-	*tp = NULL;
-	if (t != NULL)
-		ref_put(&t->ref);
+	if (t->held || !list_empty(&t->readers))
+		return;
+	if (t->made)
+		COUNT(listing_bytes, -(int64_t)t->bytes.cap);
+	list_remove(&t->node);
+	if (!t->busy || offload_cancel(t->all->offload, &t->job))
+		free_text(t);
 }
 
-/* r sends it no more; without readers it is nobody's. */
-static void detach(struct listing_reader *r)
-{
-	list_remove(&r->node);
-	if (list_empty(&r->text->readers) && list_empty(&r->text->waiting))
-		drop_page(r->text);
-	put_text(&r->text);
-}
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Bytes that t takes of the share of conn, or of everybody's (NULL). */
 static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 {
 	if (conn == NULL)
-		return t->text.cap;
+		return t->bytes.cap;
 	LIST_FOREACH(node, &t->readers)
 		if (reader_of(node)->conn == conn)
-			return t->text.cap;
+			return t->bytes.cap;
 	return 0;
 }
 
-/* Until all pages, of conn or (NULL) of everybody, are bytes at most: who was last sent first. */
-static void make_room(struct listings *all, const struct http_conn *conn, size_t bytes)
+static void let_go(struct listing_text *t, const struct http_conn *conn)
 {
-	size_t have = 0;
+	t->held = true;
+	LIST_FOREACH(node, &t->readers) {
+		struct listing_reader *r = reader_of(node);
 
-	LIST_FOREACH(node, &all->pages)
-		have += weight(LIST_ENTRY(node, struct listing_text, node), conn);
-	LIST_FOREACH(node, &all->pages) {
-		struct listing_text *t = LIST_ENTRY(node, struct listing_text, node);
-		size_t before = weight(t, conn);
-
-		if (have <= bytes)
-			return;
-		ref_get(&t->ref);
-		LIST_FOREACH(at, &t->readers) {
-			struct listing_reader *r = reader_of(at);
-
-			if ((conn == NULL || r->conn == conn) && r->let_go(r))
-				detach(r);
-		}
-		have -= before - weight(t, conn);
-		ref_put(&t->ref);
+		if ((conn == NULL || r->conn == conn) && r->let_go(r))
+			listing_text_leave(r);
 	}
+	t->held = false;
 }
 
-static size_t beside(size_t share, const struct listing_text *t)
+/* Until all pages, of conn or (NULL) of everybody, leave that room for t: who was last sent first.
+ */
+static void make_room(const struct listing_text *t, const struct http_conn *conn, size_t share)
 {
-	return t->text.cap < share ? share - t->text.cap : 0;
+	size_t have = t->bytes.cap;
+
+	LIST_FOREACH(node, &t->all->pages)
+		have += weight(LIST_ENTRY(node, struct listing_text, node), conn);
+	LIST_FOREACH(node, &t->all->pages) {
+		struct listing_text *other = LIST_ENTRY(node, struct listing_text, node);
+		size_t before = weight(other, conn);
+
+		if (have <= share)
+			return;
+		if (before == 0)
+			continue;
+		let_go(other, conn);
+		have -= before - weight(other, conn);
+		drop_if_unread(other);
+	}
 }
 
 /* --- made ------------------------------------------------------------------------------------- */
 
+static void make_text(struct job *j)
+{
+	struct listing_text *t = LIST_ENTRY(j, struct listing_text, job);
+
+	__atomic_store_n(&t->begun, true, __ATOMIC_SEQ_CST);
+	t->result = listing_make(t);
+}
+
 static void deliver(struct listing_reader *r, struct listing_text *t)
 {
-	r->waits = false;
-	if (r->busy && offload_withdraw(t->all->offload, &r->job))
-		r->busy = false;
-	if (!r->busy)
-		put_text(&r->wanted);
 	if (t->result == 0) {
 		/* A text that its connection sends already is counted already, and must stay. */
 		if (r->conn != NULL && weight(t, r->conn) == 0)
-			make_room(t->all, r->conn, beside(LISTING_SHARE, t));
-		ref_get(&t->ref);
-		r->text = t;
+			make_room(t, r->conn, LISTING_SHARE);
 		list_append(&t->readers, &r->node);
+	} else {
+		r->text = NULL;
 	}
 	r->got(r, t->result);
 }
 
-/* All readers that wait get it now; a reader that got it may have left when this returns. */
-static void made(struct listing_text *t)
+/* All readers get it now; one that got it may have left when this returns. */
+static void text_made(struct job *j)
 {
-	struct list *node;
+	struct listing_text *t = LIST_ENTRY(j, struct listing_text, job);
+	struct list waiting, *node;
 
-	if (list_empty(&t->waiting))
+	t->busy = false;
+	if (list_empty(&t->readers)) {
+		free_text(t);
 		return;
+	}
 	list_remove(&t->node);
-	if (t->result == 0) {
-		make_room(t->all, NULL, beside(LISTING_MEMORY, t));
+	t->held = true;
+	t->made = t->result == 0;
+	if (t->made) {
+		make_room(t, NULL, LISTING_MEMORY);
 		list_append(&t->all->pages, &t->node);
-		COUNT(listing_bytes, (int64_t)t->text.cap);
+		COUNT(listing_bytes, (int64_t)t->bytes.cap);
 	}
-	while ((node = list_pop(&t->waiting)) != NULL)
+	list_init(&waiting);
+	list_splice(&waiting, &t->readers);
+	while ((node = list_pop(&waiting)) != NULL)
 		deliver(reader_of(node), t);
-}
-
-/* A thread had a job that was nothing: another had made the text. */
-static void ask_again(struct listing_reader *r)
-{
-	struct listings *all = r->wanted->all;
-	int rc;
-
-	put_text(&r->wanted);
-	if (!r->again || r->gone)
-		return;
-	rc = listing_text_ask(all, r);
-	if (rc < 0)
-		r->got(r, rc);
-}
-
-static void text_done(struct job *j)
-{
-	struct listing_reader *r = LIST_ENTRY(j, struct listing_reader, job);
-	struct listing_text *t = r->wanted;
-	bool gone = r->gone;
-
-	r->busy = false;
-	if (t->maker == j) {
-		/* Unless it was gone before, r may be when this is over. */
-		ref_get(&t->ref);
-		made(t);
-		ref_put(&t->ref);
-	} else if (!r->waits) {
-		ask_again(r);
-	}
-	if (gone) {
-		put_text(&r->wanted);
-		r->over(r);
-	}
+	t->held = false;
+	drop_if_unread(t);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -263,96 +148,74 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 	       a->follows == b->follows && a->coding == b->coding;
 }
 
+/* Whether t is the first of its connection in line, so that its turn comes as soon as any. */
+static bool is_next(const struct listing_text *t)
+{
+	LIST_FOREACH(node, &t->all->wanted) {
+		const struct listing_text *other = LIST_ENTRY(node, struct listing_text, node);
+
+		if (other->job.owner == t->job.owner)
+			return other == t;
+	}
+	return false;
+}
+
 /* A text that no thread has begun: what it will say is of later than now. */
-static struct listing_text *find_text(struct listings *all, const struct listing_key *key)
+static struct listing_text *find_text(struct listings *all, const struct listing_reader *r)
 {
 	LIST_FOREACH(node, &all->wanted) {
 		struct listing_text *t = LIST_ENTRY(node, struct listing_text, node);
 
-		if (__atomic_load_n(&t->maker, __ATOMIC_SEQ_CST) == NULL &&
-			same_key(&t->key, key)) {
-			ref_get(&t->ref);
+		if (!__atomic_load_n(&t->begun, __ATOMIC_SEQ_CST) && same_key(&t->key, &r->key) &&
+			(t->job.owner == r->conn || is_next(t)))
 			return t;
-		}
 	}
 	return NULL;
 }
 
-static struct listing_text *create_text(struct listings *all, const struct listing_key *key)
+static struct listing_text *create_text(struct listings *all, const struct listing_reader *r)
 {
+	const struct listing_key *key = &r->key;
 	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
 	size_t naction = strlen(key->action) + 1;
 	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction);
 
 	if (t == NULL)
 		return NULL;
-	ref_init(&t->ref, release_text);
 	t->all = all;
-	list_init(&t->waiting);
 	list_init(&t->readers);
 	t->key = *key;
 	t->key.path = memcpy(t->path, key->path, npath);
 	t->key.root = memcpy(t->path + npath, key->root, nroot);
 	t->key.action = memcpy(t->path + npath + nroot, key->action, naction);
-	t->page.path = slice_of(t->path, npath - 1);
-	t->page.action = slice_of(t->key.action, naction - 1);
-	t->page.order = key->order;
+	t->job = (struct job){ .work = make_text,
+		.done = text_made,
+		.class = JOB_LISTING,
+		.owner = r->conn,
+		.volume = t->key.root };
 	list_append(&all->wanted, &t->node);
 	return t;
 }
 
-/* Nobody waits for t: it takes no more readers, and a thread that is at it ends. */
-static void abandon(struct listing_text *t, struct listing_reader *last)
-{
-	struct job *maker = __atomic_load_n(&t->maker, __ATOMIC_SEQ_CST);
-
-	list_remove(&t->node);
-	if (maker == NULL && last->busy)
-		maker = &last->job;
-	if (maker != NULL)
-		offload_cancel(t->all->offload, maker);
-}
-
-/* r waits no longer. */
-static void stop_waiting(struct listing_reader *r)
-{
-	struct listing_text *t = r->wanted;
-
-	r->waits = false;
-	list_remove(&r->node);
-	if (r->busy && offload_withdraw(t->all->offload, &r->job))
-		r->busy = false;
-	if (list_empty(&t->waiting))
-		abandon(t, r);
-}
-
 int listing_text_ask(struct listings *all, struct listing_reader *r)
 {
-	int rc;
+	struct listing_text *t = find_text(all, r);
+	int rc = 0;
 
-	/* A thread has its last job, and finds out that there is nothing to do. */
-	r->again = r->busy;
-	if (r->busy)
-		return 0;
-	r->wanted = find_text(all, &r->key);
-	if (r->wanted == NULL)
-		r->wanted = create_text(all, &r->key);
-	if (r->wanted == NULL)
+	if (t == NULL)
+		t = create_text(all, r);
+	if (t == NULL)
 		return -ENOMEM;
-	r->job.work = make_text;
-	r->job.done = text_done;
-	r->job.class = JOB_LISTING;
-	r->job.owner = r->conn;
-	r->job.volume = r->key.root;
-	list_append(&r->wanted->waiting, &r->node);
-	r->waits = true;
-	rc = offload_submit(all->offload, &r->job);
-	r->busy = rc == 0;
+	if (!t->busy)
+		rc = offload_submit(all->offload, &t->job);
+	t->busy = rc == 0;
 	if (rc < 0) {
-		stop_waiting(r);
-		put_text(&r->wanted);
+		drop_if_unread(t);
+		return rc;
 	}
-	return rc;
+	r->text = t;
+	list_append(&t->readers, &r->node);
+	return 0;
 }
 
 void listing_text_sent(struct listing_reader *r)
@@ -363,14 +226,13 @@ void listing_text_sent(struct listing_reader *r)
 	list_append(&r->text->all->pages, &r->text->node);
 }
 
-bool listing_text_leave(struct listing_reader *r)
+void listing_text_leave(struct listing_reader *r)
 {
-	if (r->text != NULL)
-		detach(r);
-	if (r->waits)
-		stop_waiting(r);
-	r->gone = true;
-	if (!r->busy)
-		put_text(&r->wanted);
-	return !r->busy;
+	struct listing_text *t = r->text;
+
+	if (t == NULL)
+		return;
+	r->text = NULL;
+	list_remove(&r->node);
+	drop_if_unread(t);
 }

@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-enum { ETAG_HASH_BYTES = 9 };
+enum { ETAG_HASH_BYTES = 9, PIECE = 64 << 10 };
 
 struct etag_hash {
 	EVP_MD_CTX *ctx;
@@ -99,4 +100,47 @@ int etag_hash_end(struct etag_hash *h, struct etag *e)
 		return -ENOMEM;
 	etag_of_sha256(sum, e);
 	return 0;
+}
+
+int etag_of_bytes(const void *p, size_t n, struct etag *e)
+{
+	struct etag_hash *h = etag_hash_new();
+	int rc = h != NULL ? etag_hash_begin(h) : -ENOMEM;
+
+	if (rc == 0)
+		rc = etag_hash_add(h, p, n);
+	if (rc == 0)
+		rc = etag_hash_end(h, e);
+	etag_hash_free(&h);
+	return rc;
+}
+
+static int hash_fd(struct etag_hash *h, int fd, char *buf, uint64_t n)
+{
+	int rc = etag_hash_begin(h);
+
+	for (uint64_t at = 0; rc == 0 && at < n;) {
+		ssize_t got = pread(fd, buf, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		rc = etag_hash_add(h, buf, (size_t)got);
+		at += (uint64_t)got;
+	}
+	return rc;
+}
+
+int etag_of_fd(int fd, uint64_t n, struct etag *e)
+{
+	struct etag_hash *h = etag_hash_new();
+	char *buf = malloc(PIECE);
+	int rc = h != NULL && buf != NULL ? hash_fd(h, fd, buf, n) : -ENOMEM;
+
+	if (rc == 0)
+		rc = etag_hash_end(h, e);
+	etag_hash_free(&h);
+	free(buf);
+	return rc;
 }

@@ -51,4 +51,11 @@ int etag_hash_begin(struct etag_hash *h);
 int etag_hash_add(struct etag_hash *h, const void *p, size_t n);
 int etag_hash_end(struct etag_hash *h, struct etag *e);
 
+/* The tag of n bytes in memory. 0, or -ENOMEM. */
+int etag_of_bytes(const void *p, size_t n, struct etag *e);
+
+/* The tag of the first n bytes of what fd has open. 0, -EAGAIN if there are fewer, -errno. May
+ * block. */
+int etag_of_fd(int fd, uint64_t n, struct etag *e);
+
 #endif

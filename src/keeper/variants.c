@@ -61,17 +61,6 @@ unsigned variants_pending(const struct variants *t)
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
-static int hash_variant(const void *p, size_t n, struct etag *etag)
-{
-	struct etag_hash *h = etag_hash_new();
-	int rc = -ENOMEM;
-
-	if (h != NULL && etag_hash_begin(h) == 0 && etag_hash_add(h, p, n) == 0)
-		rc = etag_hash_end(h, etag);
-	etag_hash_free(&h);
-	return rc;
-}
-
 static int compress_one(struct variant_job *j, enum coding coding)
 {
 	size_t worth = compress_worth(j->n);
@@ -89,7 +78,7 @@ static int compress_one(struct variant_job *j, enum coding coding)
 	fit = realloc(j->out[coding].p, (size_t)n);
 	if (fit != NULL)
 		j->out[coding].p = fit;
-	if (hash_variant(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
+	if (etag_of_bytes(j->out[coding].p, (size_t)n, &j->out[coding].etag) < 0)
 		return -ENOMEM;
 	j->out[coding].n = (size_t)n;
 	return 0;

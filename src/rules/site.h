@@ -96,7 +96,7 @@ struct location {
 	const struct slice *hide; /* patterns of names, lower case; "*" is any bytes */
 	unsigned nhide;
 	bool autoindex;
-	bool sendfile;                  /* long files go out from the page cache (disk_range.c) */
+	bool sendfile;                  /* long files go out from the page cache (disk_body.c) */
 	bool follow_links;              /* symbolic ones, out of the root */
 	const struct slice *extensions; /* ".html": that a path may leave out */
 	unsigned nextensions;

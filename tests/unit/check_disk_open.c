@@ -15,15 +15,6 @@ struct offload {
 	unsigned pending;
 };
 
-static bool withdrawn(struct offload *o, struct job *j)
-{
-	if (speed == AT_ONCE)
-		return false;
-	list_remove(&j->node);
-	o->pending--;
-	return true;
-}
-
 static void turn(struct task *t)
 {
 	struct offload *o = LIST_ENTRY(t, struct offload, turn);
@@ -63,14 +54,13 @@ int offload_submit(struct offload *o, struct job *j)
 	return 0;
 }
 
-bool offload_withdraw(struct offload *o, struct job *j)
-{
-	return withdrawn(o, j);
-}
-
 bool offload_cancel(struct offload *o, struct job *j)
 {
-	return withdrawn(o, j);
+	if (speed == AT_ONCE)
+		return false;
+	list_remove(&j->node);
+	o->pending--;
+	return true;
 }
 
 unsigned offload_pending(const struct offload *o)

@@ -370,35 +370,6 @@ TEST(stand_still)
 	free(got);
 }
 
-TEST(too_many_entries)
-{
-	const struct location *all = &sites_plain.v->all;
-	const struct listing_key files = { .root = tree, .path = "/files/", .location = all };
-	const struct listing_key none = { .root = tree, .path = "/none/", .location = all };
-	const struct listing_key no_root = { .root = "/nonexistent", .path = "/", .location = all };
-	const struct listing_key file = { .root = tree, .path = "/files/1", .location = all };
-	struct job unused = { 0 };
-	struct listing_page page = { 0 };
-	char name[24];
-
-	for (int i = 0; i < 200; i++) {
-		snprintf(name, sizeof(name), "files/%d", i);
-		tree_text(name, "");
-	}
-	ck_assert_int_eq(listing_read(&files, 199, &unused, &page), 0);
-	ck_assert_uint_eq(page.n, 199);
-	ck_assert(page.cut);
-	listing_unread(&page);
-	page.cut = false;
-	ck_assert_int_eq(listing_read(&files, 200, &unused, &page), 0);
-	ck_assert_uint_eq(page.n, 200);
-	ck_assert(!page.cut);
-	listing_unread(&page);
-	ck_assert_int_eq(listing_read(&none, 200, &unused, &page), -ENOENT);
-	ck_assert_int_eq(listing_read(&no_root, 200, &unused, &page), -ENOENT);
-	ck_assert_int_eq(listing_read(&file, 200, &unused, &page), -ENOTDIR);
-}
-
 /* --- equal ones ------------------------------------------------------------------------------- */
 
 static struct job blocker;
@@ -489,6 +460,26 @@ TEST(equal_ones)
 	for (int i = 5; i < 30; i++)
 		expect_all(reqs[i], "x");
 	unit_settle();
+}
+
+/* A connection's line is its own: who asks for what is last in it has a reading of his own. */
+TEST(not_behind_a_line)
+{
+	static const char *const queries[] = { "sort=size", "", "" };
+	struct http_conn conns[2] = { 0 };
+	struct h2d_req *reqs[3];
+
+	tree_text("x", "");
+	unit_site.all.nindex = 0;
+	hold();
+	for (int i = 0; i < 3; i++) {
+		unit_conn = &conns[i / 2];
+		reqs[i] = ask(queries[i]);
+	}
+	sem_post(&go_on);
+	for (int i = 0; i < 3; i++)
+		expect_all(reqs[i], "x");
+	ck_assert_uint_eq(directories_read, 3);
 }
 
 /* The next thread that opens a directory says so, and waits for go_on. */

@@ -443,9 +443,8 @@ TEST(late_and_unwanted)
 	hold(3, JOB_LISTING, NULL);
 	turn_until(1);
 	/* One was put aside, or is still in line: either way it can be taken off. */
-	ck_assert(!offload_withdraw(offload, &items[0].job));
-	ck_assert(!job_unwanted(&items[0].job));
-	ck_assert(offload_withdraw(offload, &items[1].job));
+	ck_assert(!offload_cancel(offload, &items[0].job));
+	ck_assert(offload_cancel(offload, &items[1].job));
 	sem_post(&leave);
 	sem_post(&leave);
 	turn_until(3);
