@@ -1,13 +1,14 @@
 /*
- * store_dir: locks, counts, hides and sweeps by system calls relative to the open folder. Called by
- * store_file.c and store_work.c in threads; it never follows a link and never touches a name that
- * is not its own.
+ * store_dir: locks, counts, hides, sweeps and makes folders by system calls relative to the open
+ * folder. Called by store_file.c and store_work.c in threads; it never follows a link and never
+ * touches a name that is not its own.
  */
 #include "store/store_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "image/beneath.h"
+#include "image/spelling.h"
 #include "store/store_lock.h"
 
 #define PREFIX ".h2d-"
@@ -26,6 +28,7 @@ enum {
 	PREFIX_LEN = sizeof(PREFIX) - 1,
 	TAG_DIGITS = 16,
 	MODE = 0666,
+	FOLDER_MODE = 0777,
 	GUARD_MODE = 0600, /* machines that share a folder may share it among users, too */
 	TRIES = 8,
 };
@@ -47,7 +50,7 @@ int store_dir_open(struct store_dir *d, int root, const char *path)
 	return 0;
 }
 
-void store_dir_leave(struct store_dir *d)
+static void leave(struct store_dir *d)
 {
 	if (d->to >= 0 && d->to != d->fd)
 		close(d->to);
@@ -59,7 +62,7 @@ void store_dir_close(struct store_dir *d)
 	if (d->lock >= 0)
 		close(d->lock);
 	if (d->fd >= 0) {
-		store_dir_leave(d);
+		leave(d);
 		close(d->fd);
 	}
 	d->fd = d->to = d->lock = -1;
@@ -373,4 +376,93 @@ int store_dir_sweep(struct store_dir *d)
 	}
 	closedir(dir);
 	return n;
+}
+
+/* --- folders below it ------------------------------------------------------------------------- */
+
+/* The descriptor of folder, or -errno. */
+static int find_folder(int fd, const char *folder)
+{
+	int rc = beneath_open(fd, folder, BENEATH_DIR | BENEATH_SAME_MOUNT);
+
+	return rc == -ENOTDIR || rc == -ELOOP || rc == -EXDEV ? -EISDIR : rc;
+}
+
+/* Rules are found by the bytes of a path. 0; -EISDIR: the disk spells it otherwise; -errno. */
+static int check_spelling(const struct store_dir *d, const char *folder)
+{
+	int rc = spelling_check(d->fd, folder, UINT_MAX, 0);
+
+	return rc == -ENOENT ? -EISDIR : rc;
+}
+
+void store_dir_enter(struct store_dir *d, const char *folder)
+{
+	leave(d);
+	d->folder = folder;
+	d->to = folder[0] == '\0' ? d->fd : find_folder(d->fd, folder);
+	if (d->to >= 0 && d->to != d->fd && check_spelling(d, folder) < 0)
+		leave(d);
+}
+
+/* Makes the folder of that name in fd, if it is missing, and opens it. *made counts. */
+static int make_one(int fd, const char *name, unsigned *made)
+{
+	int rc;
+
+	if (mkdirat(fd, name, FOLDER_MODE) < 0)
+		return errno == EEXIST ? find_folder(fd, name) : -errno;
+	++*made;
+	rc = store_dir_sync(fd);
+	return rc == 0 ? find_folder(fd, name) : rc;
+}
+
+/* Makes one segment after the other. The descriptor of the last, or -errno. */
+static int make_all(int top, const char *folder, unsigned *made)
+{
+	int fd = top;
+
+	while (fd >= 0 && *folder != '\0') {
+		size_t n = strcspn(folder, "/");
+		char name[NAME_MAX + 1];
+		int next;
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, folder);
+		next = make_one(fd, name, made);
+		if (fd != top)
+			close(fd);
+		fd = next;
+		folder += n + (folder[n] == '/');
+	}
+	return fd;
+}
+
+int store_dir_make(struct store_dir *d, const char *folder, unsigned *made)
+{
+	int rc = 0;
+
+	leave(d);
+	*made = 0;
+	d->to = make_all(d->fd, folder, made);
+	if (d->to < 0) {
+		rc = d->to;
+		d->to = -1;
+	} else if (d->to != d->fd) {
+		rc = check_spelling(d, folder);
+	}
+	return rc;
+}
+
+void store_dir_unmake(const struct store_dir *d, const char *folder, unsigned made)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", folder);
+	for (; made > 0; made--) {
+		char *slash = strrchr(path, '/');
+
+		unlinkat(d->fd, path, AT_REMOVEDIR);
+		if (slash != NULL)
+			*slash = '\0';
+	}
 }

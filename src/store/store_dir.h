@@ -61,8 +61,6 @@ void store_dir_refresh(const struct store_dir *d);
 /* Names are in folder, "a/b", below the open one, from now on; "": in that itself. It need not be
  * there, and no link, no other spelling and no other mount leads to it. */
 void store_dir_enter(struct store_dir *d, const char *folder);
-/* Leaves the folder that was entered, for none. */
-void store_dir_leave(struct store_dir *d);
 
 /*
  * Makes what is missing of folder and enters it, anew; the open one is locked. *made: how many of

@@ -1,11 +1,12 @@
 /*
- * store_file: writes, syncs, names and removes one file. Called by store_work.c in threads; knows
- * nothing of requests and never waits for the network.
+ * store_file: writes, hashes, syncs, names and removes one file. Called by the steps of an upload
+ * in threads; knows nothing of requests and never waits for the network.
  */
 #include "store/store_work.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -19,11 +20,79 @@
 #endif
 
 enum {
-	READ_PIECE = 64 << 10,
 	LOOK_TRIES = 3,
 	SEND_OFF = 8 << 20,
 	LONG = 4 << 20,
 };
+
+/* --- store_sum -------------------------------------------------------------------------------- */
+
+int store_sum_want(struct store_sum *s, enum digest_algorithm a)
+{
+	const EVP_MD *md = a == DIGEST_SHA_256 ? EVP_sha256() : EVP_sha512();
+
+	if (s->ctx[a] == NULL)
+		s->ctx[a] = EVP_MD_CTX_new();
+	return s->ctx[a] != NULL && EVP_DigestInit_ex(s->ctx[a], md, NULL) == 1 ? 0 : -ENOMEM;
+}
+
+static bool is_given(const struct digest_field *fields, unsigned n, enum digest_algorithm a)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (fields[i].given[a])
+			return true;
+	return false;
+}
+
+int store_sum_want_given(struct store_sum *s, const struct digest_field *fields, unsigned n)
+{
+	int rc = 0;
+
+	for (enum digest_algorithm a = 0; rc == 0 && a < DIGEST_ALGORITHMS; a++)
+		if (is_given(fields, n, a))
+			rc = store_sum_want(s, a);
+	return rc;
+}
+
+void store_sum_fini(struct store_sum *s)
+{
+	for (unsigned a = 0; a < DIGEST_ALGORITHMS; a++) {
+		EVP_MD_CTX_free(s->ctx[a]);
+		s->ctx[a] = NULL;
+	}
+}
+
+int store_sum_add(struct store_sum *s, const void *p, size_t n)
+{
+	for (unsigned a = 0; a < DIGEST_ALGORITHMS; a++)
+		if (s->ctx[a] != NULL && EVP_DigestUpdate(s->ctx[a], p, n) != 1)
+			return -ENOMEM;
+	return 0;
+}
+
+int store_sum_end(struct store_sum *s, enum digest_algorithm a, unsigned char hash[DIGEST_SIZE_MAX])
+{
+	return EVP_DigestFinal_ex(s->ctx[a], hash, NULL) == 1 ? 0 : -ENOMEM;
+}
+
+struct store_result store_sum_compare(
+	struct store_sum *s, const struct digest_field *fields, unsigned n)
+{
+	unsigned char hash[DIGEST_SIZE_MAX];
+	const struct err *err = NULL;
+
+	for (enum digest_algorithm a = 0; err == NULL && a < DIGEST_ALGORITHMS; a++) {
+		if (!is_given(fields, n, a))
+			continue;
+		if (store_sum_end(s, a, hash) < 0)
+			return store_errno(-ENOMEM);
+		for (unsigned i = 0; err == NULL && i < n; i++)
+			err = digest_field_compare(&fields[i], a, hash);
+	}
+	return store_refuse(err);
+}
+
+/* --- what is written -------------------------------------------------------------------------- */
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {
@@ -223,27 +292,6 @@ void store_file_drop(struct store_file *f, const struct store_dir *d)
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-/* Hashes what fd has open. 0, or -errno. */
-static int hash_file(int fd, char *buf, struct etag *e)
-{
-	struct etag_hash *h = etag_hash_new();
-	int rc = h != NULL ? etag_hash_begin(h) : -ENOMEM;
-	off_t at = 0;
-	ssize_t n;
-
-	while (rc == 0 && (n = pread(fd, buf, READ_PIECE, at)) != 0) {
-		if (n < 0 && errno != EINTR)
-			rc = -errno;
-		if (n > 0)
-			rc = etag_hash_add(h, buf, (size_t)n);
-		at += n > 0 ? n : 0;
-	}
-	if (rc == 0)
-		rc = etag_hash_end(h, e);
-	etag_hash_free(&h);
-	return rc;
-}
-
 /* Reads the identity of what fd has open, *seen_ns being the time just before. 0, or -errno. */
 static int look_at_file(int fd, struct file_id *id, int64_t *seen_ns)
 {
@@ -257,7 +305,7 @@ static int look_at_file(int fd, struct file_id *id, int64_t *seen_ns)
 }
 
 /* Hashes the file, if it is not too long. 0, -EAGAIN if it changed meanwhile, -errno. */
-static int hash_once(int fd, char *buf, uint64_t hash_max, struct etag *e)
+static int hash_once(int fd, uint64_t hash_max, struct etag *e)
 {
 	struct file_id before, after = { 0 };
 	int64_t seen_ns;
@@ -268,7 +316,7 @@ static int hash_once(int fd, char *buf, uint64_t hash_max, struct etag *e)
 		return 0;
 	}
 	if (rc == 0)
-		rc = hash_file(fd, buf, e);
+		rc = etag_of_fd(fd, before.size, e);
 	if (rc == 0)
 		rc = look_at_file(fd, &after, &seen_ns);
 	return rc == 0 && !file_id_eq(&before, &after) ? -EAGAIN : rc;
@@ -277,12 +325,10 @@ static int hash_once(int fd, char *buf, uint64_t hash_max, struct etag *e)
 /* Makes its entity tag; a file that is being written to has none. */
 static int tag_of(int fd, uint64_t hash_max, struct etag *e)
 {
-	char *buf = malloc(READ_PIECE);
-	int rc = buf != NULL ? -EAGAIN : -ENOMEM;
+	int rc = -EAGAIN;
 
 	for (int tries = 0; tries < LOOK_TRIES && rc == -EAGAIN; tries++)
-		rc = hash_once(fd, buf, hash_max, e);
-	free(buf);
+		rc = hash_once(fd, hash_max, e);
 	if (rc < 0)
 		e->n = 0;
 	return rc == -EAGAIN ? 0 : rc;
