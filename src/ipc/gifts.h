@@ -1,7 +1,7 @@
 /*
  * gifts: what a process is given by the master at its start. Its memory is a copy of the master's,
  * of which it looks at these; of the descriptors it keeps those of its gifts, and of its listeners,
- * which are its own to close. Found by master/gifts.c, in the new process.
+ * which are its own to close. Found by master/spawn.c, in the new process.
  */
 #ifndef H2D_IPC_GIFTS_H
 #define H2D_IPC_GIFTS_H

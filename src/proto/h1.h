@@ -148,14 +148,14 @@ void h1_stream_sent(struct h1_stream *s);
  */
 bool h1_body_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 
-/* h1_out.c */
-int h1_output(struct proto *p, struct outq *q, size_t limit);
-
-/* h1_tunnel.c */
-
-/* The calls in the place of h1.c's own once a WebSocket has the connection. */
+/* The calls in the place of h1.c's own once a WebSocket has the connection (RFC 9110, 7.8): behind
+ * a 101 all that comes is the request's body, and content is sent as it is. Other connections know
+ * nothing of it. */
 const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit);
 const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late);
+
+/* h1_out.c */
+int h1_output(struct proto *p, struct outq *q, size_t limit);
 
 #endif
