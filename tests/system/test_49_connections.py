@@ -73,9 +73,9 @@ def dispatch(request):
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2"])
-def test_hangs(dispatched, how, protocol):
+def test_hangs(dispatched, dispatch, protocol):
 	"""Each of them in its own way, all at once."""
-	server = dispatched
+	server, how = dispatched, "tls" if (dispatch == "acceptor") == (protocol == "h1") else "tcp"
 
 	def open_(**options):
 		if protocol == "h1":

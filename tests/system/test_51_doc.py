@@ -150,23 +150,10 @@ def shares(names, n):
 	return [names[i::n] for i in range(n)]
 
 
-def argument_shares(server, how, names):
-	"""nghttp takes URLs as arguments only: as many as the kernel lets pass."""
-	share, size, result = [], 0, []
-	for name in names:
-		cost = len(url(server, how, name)) + 9
-		if size + cost > 1000000:
-			result.append(share)
-			share, size = [], 0
-		share.append(name)
-		size += cost
-	return result + [share]
-
-
 def fetch_multiplexed(tree, servers, how, folder):
 	"""
 	One curl, a hundred streams at a time. Over cleartext, where each is a connection of its own, a third
-	of the files: the others are fetched so by nghttp and at once.
+	of the files: the others are fetched at once.
 	"""
 	names = tree.files[::3] if how == "tcp" else tree.files
 	with tempfile.TemporaryDirectory(dir=folder) as out:
@@ -186,12 +173,6 @@ def fetch_multiplexed(tree, servers, how, folder):
 				assert f.read() == tree.content[name], name
 
 
-def fetch_one_by_one(tree, servers, how, folder):
-	"""One nghttp after the other, each with as many files as its command line holds."""
-	for names in argument_shares(servers["nghttp"], how, tree.files):
-		Fetch("nghttp", servers["nghttp"], how, names, folder).check(tree)
-
-
 def fetch_at_once(tree, servers, how, folder):
 	"""Twenty connections at once, by both clients."""
 	running = [Fetch(tool, servers[tool], how, names, folder)
@@ -201,7 +182,7 @@ def fetch_at_once(tree, servers, how, folder):
 		fetch.check(tree)
 
 
-WAYS = [fetch_multiplexed, fetch_one_by_one, fetch_at_once]
+WAYS = [fetch_multiplexed, fetch_at_once]
 
 
 def links_that_leave(tree, servers, how, folder):
@@ -215,13 +196,12 @@ def links_that_leave(tree, servers, how, folder):
 	assert done.stdout.decode().split() == ["404"] * len(names)
 
 
-def servers_for(h2d, **options):
-	"""One for each client: nghttp's serves one stream at a time."""
-	sections = options.pop("sections", "")
+def servers_for(h2d, cache="", **options):
+	"""One for each client, with the coding that it asks for: nghttp's serves one stream at a time."""
 	return {
-		"curl": h2d(root=ROOT, workers=2, sections=sections, **options),
-		"nghttp": h2d(root=ROOT, workers=2, sections=sections
-		+ "\nlimits { max-concurrent-streams = 1 }", **options),
+		"curl": h2d(root=ROOT, workers=2, sections=cache or "cache { compress = {} }", **options),
+		"nghttp": h2d(root=ROOT, workers=2, sections=(cache or 'cache { compress = {"gzip"} }')
+			+ "\nlimits { max-concurrent-streams = 1 }", **options),
 	}
 
 
@@ -230,14 +210,11 @@ def servers_for(h2d, **options):
 @pytest.mark.parametrize("fetch", WAYS, ids=lambda fetch: fetch.__name__)
 def test_every_file(h2d, tree, how, source, fetch, tmp_path):
 	"""
-	Before the image is there (no image at all) and from it: each way of fetching has each file once, and each file comes
-	from the disk and from the image, over both transports: in three of the four ways, another one for each fetch.
+	Before the image is there (no image at all) and from it: each way of fetching has each file once, over one transport,
+	from the disk or from the image, and the other way has it from the other.
 	"""
 	tree = tree.quarter(2 * (how == "tls") + (source == "image") + WAYS.index(fetch))
-	if source == "disk":
-		servers = servers_for(h2d, sections="cache { max-size = 0 }")
-	else:
-		servers = servers_for(h2d, image=True)
+	servers = servers_for(h2d, "cache { max-size = 0 }") if source == "disk" else servers_for(h2d, image=True)
 	fetch(tree, servers, how, str(tmp_path))
 	links_that_leave(tree, servers, how, str(tmp_path))
 	hits = 0
@@ -252,6 +229,7 @@ def test_every_file(h2d, tree, how, source, fetch, tmp_path):
 @pytest.mark.slow
 def test_while_the_image_arrives(h2d, tree, tmp_path):
 	"""From the first moment on, across the change from disk to image."""
+	tree = tree.quarter(0)
 	servers = servers_for(h2d)
 	fetch_at_once(tree, servers, "tcp", str(tmp_path))
 	for server in servers.values():

@@ -20,7 +20,7 @@ import server as srv
 import torture
 from everywhere import Everywhere
 
-SECONDS = float(os.environ.get("H2D_TORTURE_SECONDS", "8" if srv.SLOW > 1 else "15"))
+SECONDS = float(os.environ.get("H2D_TORTURE_SECONDS", "8"))
 WRITERS, WORKERS, HUP_EVERY, MAX_SIZE = 4, 2, 4.0, 8 << 20
 
 

@@ -324,10 +324,10 @@ def test_conditional(make, connect):
 		assert c.get("/d/", [("if-none-match", tag)]).status == 304
 
 
-def test_codings(make, connect):
+def test_codings(make):
 	"""A page is sent in the coding that the client likes best, as small as that makes it, with a tag of its own."""
 	server = make(files={"d/some file of the second folder %04d.txt" % i: "" for i in range(2000)})
-	with connect(server) as c:
+	with server.connect("tcp") as c:
 		for accept in ("text/html", "application/json"):
 			plain, tags = c.get("/d/", [("accept", accept)]), set()
 			assert plain.get("content-encoding") is None and len(plain.body) > 200000

@@ -1,5 +1,6 @@
 """HACKING.md and docs/ tell the truth: each picture under a heading `## The way of …` names functions that exist in
 the files that it names, and calls that are made; what they list as states and rows is in the tables."""
+import functools
 import os
 import pathlib
 import re
@@ -18,20 +19,28 @@ def picture(heading):
 	return [line for line in block.splitlines() if line.startswith("    ") and line.strip()]
 
 
+@functools.cache
 def sources():
 	"""{path below src, or of tools and kit: text}, of what is checked in."""
 	return {str(p.relative_to(TOP)).removeprefix("src/"): p.read_text() for end in ("[ch]", "def")
 		for place in ("src", "tools", "kit") for p in (TOP / place).rglob("*." + end)}
 
 
-def bodies_of(name, files):
-	"""{path: text} of the functions called name; static ones may share it."""
+@functools.cache
+def functions():
+	"""{name: {path: body}} of all functions; static ones may share a name."""
 	found = {}
-	for path, text in files.items():
-		m = re.search(r"^[a-z][^\n;{}()]*\b%s\([^;{}]*\)\n\{\n(.*?)^\}" % name, text, re.M | re.S)
-		if m:
-			found[path] = m.group(1)
+	rest = re.compile(r"[^;{}]*\)\n\{\n(.*?)^\}", re.M | re.S)
+	for path, text in sources().items():
+		for head in re.finditer(r"^[a-z][^\n;{}()]*\b(\w+)\(", text, re.M):
+			whole = rest.match(text, head.end())
+			if whole:
+				found.setdefault(head.group(1), {}).setdefault(path, whole.group(1))
 	return found
+
+
+def bodies_of(name):
+	return functions().get(name, {})
 
 
 def calls(body, callee):
@@ -63,12 +72,12 @@ def check_line(line, files, arrows=True):
 	names += [name for pair in re.findall(r"\b([a-z]\w*) (?=→ (\w+))", told) for name in pair
 		if "_" not in name]
 	for name in names:
-		assert bodies_of(name, files), f"{name}: no such function"
+		assert bodies_of(name), f"{name}: no such function"
 	if names and any(p.endswith(".c") for p in paths):
-		assert any(path in homes for name in names for path in bodies_of(name, files)), \
+		assert any(path in homes for name in names for path in bodies_of(name)), \
 			f"{names}: none of them is in {paths}"
 	for caller, callee in re.findall(r"\b(\w+) (?=→ (\w+))", told if arrows else ""):
-		assert any(calls(body, callee) for body in bodies_of(caller, files).values()), \
+		assert any(calls(body, callee) for body in bodies_of(caller).values()), \
 			f"{caller} does not call {callee}"
 	return len(names)
 
@@ -133,24 +142,19 @@ def test_states_are_those_of_the_tables():
 			(TOP / "src" / path).read_text(), re.M)
 
 
-def functions(text):
-	"""(name, body) of every function in the text of a .c file."""
-	return re.findall(r"^[a-z][^\n;{}()]*\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.M | re.S)
-
-
 @pytest.mark.parametrize("label", STATES)
 def test_each_state_has_one_writer(label):
 	"""It asserts the step by the table, and nobody else assigns one of these states, but for the first at birth."""
 	writer, path, prefix = STATES[label]
 	first = re.search(r"^%s_STATE\((\w+)," % prefix, (TOP / "src" / path).read_text(), re.M).group(1)
 	files = sources()
-	body, = bodies_of(writer, files).values()
+	body, = bodies_of(writer).values()
 	table, member, to = re.search(r"\bSTATES_STEP\(&(\w+), \w+->(\w+), (\w+)\);", body).groups()
 	assert re.search(r"->%s = %s;" % (member, to), body)
 	assert any(re.search(r"^const struct states %s = \{.*?\"%s\"" % (table, path), text, re.M | re.S)
 		for text in files.values())
-	writers = {function for text in files.values() for function, body in functions(text)
-		if re.search(r"(->|\.)%s = (?!%s_%s\b)(%s_\w+|%s);" % (member, prefix, first, prefix, to), body)}
+	writers = {function for function, bodies in functions().items()
+		if re.search(r"(->|\.)%s = (?!%s_%s\b)(%s_\w+|%s);" % (member, prefix, first, prefix, to), "".join(bodies.values()))}
 	assert writers - {other for other, _, _ in STATES.values()} == set()
 
 

@@ -155,25 +155,6 @@ static void start(struct h2d_req *req, void *state)
 }
 const struct h2d_handler h2d_handler_caller = { .start = start };
 """
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("tutorial")
-def test_a_library_of_the_handlers(shell, tree, h2d):
-	"""handlers.mk names it; and a name that it has in common with the server stays its own."""
-	folder = tree.parent / "library"
-	folder.mkdir()
-	(folder / "answer").mkdir()
-	(folder / "answer" / "answer.c").write_text(LIBRARY)
-	(folder / "caller.c").write_text(CALLER)
-	(folder / "routes.def").write_text('ROUTE(GET, "/answer", caller, BODY_NONE)\n')
-	(folder / "handlers.mk").write_text("HANDLERS_LIBS = -L%s -lanswer -Wl,-rpath,%s\n" % (folder, folder))
-	shell.run("${CC:-cc} -shared -fPIC -o %s/libanswer.so %s/answer/answer.c" % (folder, folder))
-	shell.run("mkdir -p build-hello && cd build-hello && ../configure --with-handlers=../../library && make src/h2d")
-	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
-		assert c.get("/answer").body == b"7"
-
-
 TABLE = """
 #include "table.h"
 const char *table_word(void)
@@ -213,15 +194,19 @@ def folder_of(path, routes, **files):
 @pytest.mark.slow
 @pytest.mark.xdist_group("tutorial")
 def test_several_folders(shell, tree, h2d, tmp_path):
-	"""One of them in C++, with a subfolder; each has its own flags. And all that make does otherwise goes on."""
+	"""One of them in C++, with a subfolder; each has its own flags. A library keeps a name that it has in common with the server."""
 	one = folder_of(tmp_path / "one", 'ROUTE(GET, "/one", cxx, BODY_NONE)\n#undef ROUTE\n', cxx_cc=IN_CXX,
 		handlers_mk="HANDLERS_SUBDIRS = db\nHANDLERS_CPPFLAGS = -I$(handlers_dir)/db -DWORD='\"word\"'\n")
 	(one / "db").mkdir()
 	(one / "db" / "table.c").write_text(TABLE)
 	(one / "db" / "table.h").write_text(TABLE_HEADER)
+	library = tmp_path / "library"
+	library.mkdir()
+	(library / "answer.c").write_text(LIBRARY)
+	shell.run("${CC:-cc} -shared -fPIC -o %s/libanswer.so %s/answer.c" % (library, library))
 	two = folder_of(tmp_path / "two", 'ROUTE(GET, "/answer", caller, BODY_NONE)\n', caller_c=CALLER,
-		answer_c="#ifdef WORD\n#error of another folder\n#endif\nint library_answer(void);\n"
-			"int library_answer(void) { return 7; }\n")
+		flags_c="#ifdef WORD\n#error of another folder\n#endif\n",
+		handlers_mk="HANDLERS_LIBS = -L%s -lanswer -Wl,-rpath,%s\n" % (library, library))
 	(one / "metrics.def").write_text('COUNTER(cxx, "cxx_total", "Help.")\n#undef COUNTER\n#undef HISTOGRAM\n')
 	(two / "metrics.def").write_text('HISTOGRAM(caller, "caller_seconds", "Help.", 1)\nCOUNTER(caller, "caller_total", "Help.")\n')
 	(one / "conf.def").write_text('KEY(cxx, "word", STRING, "a", 0, 0, NULL, "Help.")\n#undef KEY\n')
@@ -235,9 +220,6 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	with h2d(binary=str(tree / "build-hello" / "src" / "h2d")).connect(timeout=60) as c:
 		assert [c.get(path).body for path in ("/one", "/answer")] == [b"word of the table", b"7"]
 	shell.run("make -C build-hello check TESTS=tests/unit/check_route_random check_PROGRAMS=tests/unit/check_route_random")
-	shell.run("make -C build-hello install DESTDIR=%s" % (tmp_path / "installed"))
-	h2d_of = next((tmp_path / "installed").rglob("sbin/h2d"))
-	assert "/answer" in shell.run("%s --routes" % h2d_of)
 
 
 class Dev:

@@ -32,15 +32,15 @@ class Machine(systemd.Machine):
 
 @pytest.fixture(scope="module")
 def debs():
-	"""As they are built by users with a handler of their own, but for the optimisation: the other sections test that."""
+	"""As users build them with a handler of their own, but without optimisation and debug information: the other sections test that."""
 	folder = tempfile.mkdtemp(prefix="h2d-debs-")
 	with open(folder + ".site", "w") as f:
 		f.write("enable_lto=no\n")
 	done = subprocess.run([os.path.join(TOP, "packaging", "build-deb"), folder,
 		"--with-handlers=" + os.path.join(TOP, "examples", "skeleton")], stdout=subprocess.PIPE,
 		stderr=subprocess.STDOUT, text=True, env={**{k: v for k, v in os.environ.items()
-			if not k.startswith(("MAKE", "MFLAGS"))}, "DEB_BUILD_OPTIONS": "nocheck parallel=2",
-			"DEB_CFLAGS_APPEND": "-O1", "CONFIG_SITE": folder + ".site"})
+			if not k.startswith(("MAKE", "MFLAGS"))}, "DEB_BUILD_OPTIONS": "nocheck noautodbgsym parallel=2",
+			"DEB_CFLAGS_APPEND": "-O0 -g0 -U_FORTIFY_SOURCE", "CONFIG_SITE": folder + ".site"})
 	os.unlink(folder + ".site")
 	assert done.returncode == 0, done.stdout[-6000:]
 	yield folder
