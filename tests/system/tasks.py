@@ -116,8 +116,6 @@ class Tasks:
 			before(run)
 		assert run.test() == run.conf + ": configuration ok\n"
 		server.start(image=True)
-		if "coding" in name or name == "compression":
-			server.wait_coded(["/big.css"])
 		if any(file.endswith(".gz") for file in files):
 			server.wait_checked()
 		for ask in asks:

@@ -1,4 +1,5 @@
-"""HTTP/2 as RFC 9113 has it: methods, bodies, flow control, many streams, resets, header blocks."""
+"""HTTP/2 as RFC 9113 has it: methods, bodies, flow control, many streams, resets, header blocks. What a frame or a field
+may not be is asked by tests/conformance."""
 import os
 
 import pytest
@@ -87,16 +88,6 @@ def test_connect_method_is_harmless(server, how):
 
 
 BAD_HEADS = {
-	"upper case": [("Accept", "x")],
-	"connection": [("connection", "close")],
-	"transfer-encoding": [("transfer-encoding", "chunked")],
-	"te": [("te", "gzip")],
-	"pseudo after regular": [("accept", "x"), (":path", "/")],
-	"unknown pseudo": [(":nonsense", "x")],
-	"response pseudo": [(":status", "200")],
-	"two paths": [(":path", "/")],
-	"bad content-length": [("content-length", "many")],
-	"two content-lengths": [("content-length", "0"), ("content-length", "5")],
 	"nul in value": [("accept", "a\x00b")],
 	"newline in value": [("accept", "a\nb")],
 	"space in name": [("a b", "x")],
@@ -114,15 +105,6 @@ def test_malformed_request(server, how, name):
 		if result != "closed":
 			raw.send(raw.headers(3))
 			assert raw.status_of(3) == 200
-
-
-@pytest.mark.parametrize("drop", [":method", ":scheme", ":path"])
-def test_missing_pseudo_field(server, how, drop):
-	with server.raw(how) as raw:
-		raw.send(raw.headers(1, [f for f in raw.head() if f[0] != drop]))
-		assert raw.status_of(1) in (400, "reset")
-		raw.send(raw.headers(3))
-		assert raw.status_of(3) == 200
 
 
 def test_host_instead_of_authority(server, how):
@@ -194,16 +176,6 @@ def test_body_with_trailers(server, how):
 		assert raw.status_of(3) == 200
 
 
-def test_wrong_content_length(server, how):
-	with server.raw(how) as raw:
-		raw.send(raw.headers(1, raw.head(method="POST", extra=[("content-length", "3")]),
-			end_stream=False),
-			hf.DataFrame(1, b"hello", flags=["END_STREAM"]))
-		assert raw.status_of(1) in (400, 405, "reset")
-		raw.send(raw.headers(3))
-		assert raw.status_of(3) == 200
-
-
 def test_padded_frames(server, how):
 	with server.raw(how) as raw:
 		head = raw.headers(1, raw.head(method="POST"), end_stream=False)
@@ -270,31 +242,6 @@ def test_settings_change_the_window_of_open_streams(server, how):
 		c.conn.update_settings({WINDOW: len(MEDIUM)})
 		c.flush()
 		assert c.response(stream).body == MEDIUM
-
-
-def test_negative_window(server, how):
-	"""RFC 9113, 6.9.2: a smaller initial window may make an open one negative."""
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/medium")))
-		got = 0
-		while got < 1000:
-			got += len(raw.until_type(hf.DataFrame).data)
-		raw.send(hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}),
-			hf.WindowUpdateFrame(1, window_increment=1000))
-		assert raw.ping()
-		assert sum(len(f.data) for f in raw.frames if isinstance(f, hf.DataFrame)) == 1000
-		raw.send(hf.WindowUpdateFrame(1, window_increment=7))
-		assert len(raw.until_type(hf.DataFrame).data) == 7
-
-
-def test_window_overflow(server, how):
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw:
-		raw.send(raw.headers(1, raw.head("/medium")))
-		assert raw.status_of(1) == 200
-		raw.send(hf.WindowUpdateFrame(1, window_increment=2**31 - 1),
-			hf.WindowUpdateFrame(1, window_increment=2**31 - 1))
-		frame = raw.until(lambda f: isinstance(f, (hf.RstStreamFrame, hf.GoAwayFrame)))
-		assert frame.error_code == 3
 
 
 def test_small_frames_only(server, how):
@@ -409,14 +356,6 @@ def test_client_goaway_when_idle(server, how):
 		assert raw.until(lambda f: False) is None
 
 
-def test_unknown_frames_are_ignored(server, how):
-	with server.raw(how) as raw:
-		for kind in (0xb0, 0xff, 0x20):
-			raw.send_bytes(bytes((0, 0, 5, kind, 0xff, 0, 0, 0, 0)) + b"hello")
-		raw.send(raw.headers(1))
-		assert raw.status_of(1) == 200
-
-
 def test_push_is_never_sent(server, how):
 	with server.raw(how, settings={hf.SettingsFrame.ENABLE_PUSH: 1}) as raw:
 		raw.send(raw.headers(1))
@@ -445,14 +384,6 @@ def test_continuation(server, how):
 		assert raw.status_of(1) == 200
 		raw.send(*pieces(raw, 3, raw.head(), [0, 0]))
 		assert raw.status_of(3) == 200
-
-
-def test_frame_between_continuations(server, how):
-	with server.raw(how) as raw:
-		frames = pieces(raw, 1, raw.head(), [1, 1])
-		raw.send(frames[0], hf.PingFrame(0, b"12345678"))
-		goaway = raw.goaway()
-		assert goaway is not None and goaway.error_code == 1
 
 
 def test_too_large_a_head(server, how):
@@ -536,13 +467,6 @@ def test_no_dynamic_table(server, how):
 	with server.connect(how, settings={SettingCodes.HEADER_TABLE_SIZE: 0}) as c:
 		for _ in range(3):
 			assert c.get("/one").body == b"1"
-
-
-def test_bad_hpack(server, how):
-	with server.raw(how) as raw:
-		raw.send(raw.headers(1, block=b"\xff\xff\xff\xff\xff\xff\xff"))
-		goaway = raw.goaway()
-		assert goaway is not None and goaway.error_code == 9, "COMPRESSION_ERROR"
 
 
 def test_server_tokens_off(h2d):

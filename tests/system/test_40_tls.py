@@ -4,7 +4,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import threading
 import time
 
 import pytest

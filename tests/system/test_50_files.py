@@ -1,10 +1,8 @@
 """The document root: what is found, what is refused, and with which fields."""
 import ctypes
-import email.utils
 import os
 import re
 import socket
-import time
 
 import pytest
 from h2.settings import SettingCodes
@@ -114,54 +112,6 @@ def test_no_open_redirect(make):
 
 
 # --- conditions ---------------------------------------------------------------------------------
-
-def test_not_modified(make):
-	server = make(files={"a.txt": "hello\n", "big": b"b" * (3 << 20)})
-	day = 86400
-	then = int(time.time()) - 10 * day
-	for name in ("a.txt", "big"):
-		os.utime(os.path.join(server.root, name), (then, then))
-	reload_image(server)
-	server.wait_tagged("/big")
-	with server.connect("tcp") as c:
-		for path in ("/a.txt", "/big"):
-			plain = c.get(path)
-			etag, modified = plain.get("etag"), plain.get("last-modified")
-			assert re.fullmatch(r'"[^"]+"', etag), "strong"
-			assert email.utils.parsedate_to_datetime(modified).timestamp() == then
-			older = email.utils.formatdate(then - 1, usegmt=True)
-			newer = email.utils.formatdate(then + day, usegmt=True)
-			cases = [
-				({"if-none-match": etag}, 304), ({"if-none-match": "W/" + etag},
-				304),
-				({"if-none-match": '"a", ' + etag + ', "b"'}, 304),
-				({"if-none-match": "*"}, 304),
-				({"if-none-match": '"other"'}, 200), ({"if-none-match": "garbage"},
-				200),
-				({"if-modified-since": modified}, 304),
-				({"if-modified-since": newer}, 304),
-				({"if-modified-since": older}, 200),
-				({"if-modified-since": "yesterday"}, 200),
-				({"if-none-match": '"other"', "if-modified-since": newer}, 200),
-				({"if-none-match": etag, "if-modified-since": older}, 304),
-				({"if-match": etag}, 200), ({"if-match": "*"}, 200),
-				({"if-match": '"other"'}, 412),
-				({"if-match": "W/" + etag}, 412),
-				({"if-unmodified-since": older}, 412),
-				({"if-unmodified-since": modified}, 200),
-			]
-			for fields, status in cases:
-				for method in ("GET", "HEAD"):
-					answer = c.request(method, path,
-						headers=list(fields.items()))
-					assert answer.status == status, (path, method, fields)
-					if status == 304:
-						assert answer.body == b"" and answer.ended
-						assert answer.get("etag") == etag and answer.get(
-							"date")
-						assert not answer.get("content-type")
-		assert c.get("/none", headers=[("if-none-match", "*")]).status == 404
-
 
 SIZES = [0, 1, 611, 612, 4096, 16384, 16385, 65536, 100000, (1 << 20) + 7, 2 << 20, (2 << 20) + 1,
 	5 << 20]

@@ -18,23 +18,17 @@ from everywhere import Everywhere
 
 CLONE_NEWUSER = 0x10000000
 OLD, NEW = b"old content\n" * 100, b"new content\n" * 100  # of the same size
-# The rest of the tests are with three.
-ONE_AND_THREE = pytest.mark.parametrize("workers", [1, 3], ids="{}workers".format)
+WORKERS = 3
 RESCAN = 'cache { rescan-interval = 1 }'
 
 
 @pytest.fixture
-def workers():
-	return 3
-
-
-@pytest.fixture
-def fresh(workers, h2d):
+def fresh(h2d):
 	"""Makes a server with an image of these files, and clients of all its workers."""
 	made = []
 
 	def make(files=None, **options):
-		server = h2d(image=True, workers=workers, listens=("tcp",),
+		server = h2d(image=True, workers=WORKERS, listens=("tcp",),
 			files=dict({"f": OLD}, **(files or {})), **options)
 		made.append(Everywhere(server))
 		made[-1].cached("/f", OLD)
@@ -65,7 +59,6 @@ def swap_link(target, path):
 
 # --- files --------------------------------------------------------------------------------------
 
-@ONE_AND_THREE
 def test_created(fresh):
 	server, every = fresh()
 	every.agree("/new", 404)
@@ -80,7 +73,6 @@ def test_created(fresh):
 	every.cached("/renamed-in", NEW)
 
 
-@ONE_AND_THREE
 def test_edited_in_place(fresh):
 	server, every = fresh()
 	path = server.path("www", "f")
@@ -107,7 +99,6 @@ def test_written_slowly(fresh):
 	every.cached("/f", want)
 
 
-@ONE_AND_THREE
 def test_replaced(fresh):
 	server, every = fresh()
 	for data in (NEW, OLD, NEW * 3, b""):
@@ -139,7 +130,6 @@ def test_replaced_by_one_that_looks_the_same(fresh):
 	every.settle("/f", OLD)
 
 
-@ONE_AND_THREE
 def test_truncated(fresh):
 	server, every = fresh()
 	path = server.path("www", "f")
@@ -152,7 +142,6 @@ def test_truncated(fresh):
 	every.agree("/f", bytes(100), said="truncated")
 
 
-@ONE_AND_THREE
 def test_renamed(fresh):
 	server, every = fresh()
 	every.changed()
@@ -164,7 +153,6 @@ def test_renamed(fresh):
 	every.cached("/g", OLD)
 
 
-@ONE_AND_THREE
 def test_deleted(fresh):
 	server, every = fresh()
 	every.changed()
@@ -251,7 +239,6 @@ def test_a_burst(fresh):
 
 # --- directories --------------------------------------------------------------------------------
 
-@ONE_AND_THREE
 def test_directory_moves(fresh):
 	server, every = fresh(files={"d/a": OLD, "d/sub/b": OLD})
 	root = server.path("www")
@@ -423,12 +410,12 @@ def test_found_by_the_rescan(fresh, edit):
 # --- roots --------------------------------------------------------------------------------------
 
 @pytest.fixture
-def deployed(workers, h2d):
+def deployed(h2d):
 	"""A server whose root is, or is below, a link to a release: deployed(below)."""
 	made = []
 
 	def make(below=""):
-		server = h2d.new(workers=workers, listens=("tcp",))
+		server = h2d.new(workers=WORKERS, listens=("tcp",))
 		for name, data in (("41", OLD), ("42", NEW)):
 			for sub in ("f", "sub/f"):
 				path = server.path("releases", name, sub)
@@ -448,7 +435,6 @@ def deployed(workers, h2d):
 		every.__exit__()
 
 
-@ONE_AND_THREE
 @pytest.mark.parametrize("below", ["", "sub"], ids=["root", "above"])
 def test_root_is_swapped(deployed, below):
 	server, every = deployed(below)

@@ -20,7 +20,6 @@ import procs
 import server as srv
 import tracer
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 LARGE = os.urandom(1 << 16) * 64
 SHORT = LARGE[:100000]  # longer than the window
 LARGER = 3 * LARGE + os.urandom(99)  # than socket buffers
@@ -223,29 +222,6 @@ def test_a_stop_bounds_all_generations(h2d, end):
 	procs.wait_for(lambda: not procs.group_members(group), said="all leave")
 	server.log.wait("shutdown-timeout: 1 connections cut", count=5)
 	assert not any(download.finish() for download in held)
-
-
-def test_many_slow_downloads(h2d):
-	"""Eight generations drain beside the one that serves; of more the oldest is cut."""
-	server = h2d(conf="shutdown-timeout = 1", listens=("tcp",), files=FILES)
-	held = []
-	for _ in range(10):
-		held.append(Held(server, "h2"))
-		server.reload()
-	server.log.wait("8 generations drain, and another one is to: the oldest, 2, is cut")
-	assert len(server.log.find("the oldest")) == 2
-	assert [download.finish() for download in held] == [False] * 2 + [True] * 8
-	server.log.wait("is gone: 1 drained, 0 cut", count=8)
-
-
-def test_reload_by_hup(h2d):
-	server = h2d()
-	generation = server.status()["generation"]
-	for i in range(1, 4):
-		server.hup()
-		server.wait_up(generation + i)
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
 
 
 def bad_syntax(server):
@@ -516,38 +492,6 @@ def test_idle_connections_are_told(h2d, how):
 	for raw in raws:
 		assert raw.goaway().error_code == 0
 		raw.close()
-
-
-@pytest.mark.parametrize("flip", [False, True], ids=["same", "worker count flips"])
-def test_twenty_hups_under_load(h2d, flip):
-	"""One every 200 ms under 50 clients: no failed, errored or timed-out request."""
-	server = h2d(workers=2)
-	fleet = subprocess.Popen([sys.executable, os.path.join(HERE, "fleet.py"), "50",
-		"tcp:%d" % server.ports["tcp"], "tls:%d" % server.ports["tls"]],
-		stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-	try:
-		assert fleet.stdout.readline().strip() == "running"
-		procs.wait_for(lambda: server.status()["totals"]["requests"] > 1000, said="load")
-		server.baseline = None
-		for i in range(20):
-			start = time.monotonic()
-			if flip:
-				server.workers = (4, 2)[i % 2]
-				server.put_conf(server.conf_text.replace("worker-processes = 2",
-					"worker-processes = %d" % server.workers))
-			server.signal(signal.SIGHUP)
-			time.sleep(max(0, start + 0.2 - time.monotonic()))
-		# HUPs that come while a reload runs are one more.
-		server.wait_up(2)
-		server.hup()
-		server.wait_up(3)
-	finally:
-		fleet.stdin.close()
-	result = json.loads(fleet.stdout.read())
-	assert fleet.wait(procs.DEADLINE) == 0
-	assert result["failures"] == 0, result
-	assert result["goaways"] > 20 and result["requests"] > 200, result
-	print(result)
 
 
 def test_reload_with_queued_connections(h2d):

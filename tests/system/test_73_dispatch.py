@@ -24,7 +24,6 @@ LEAVING = 64  # at most, beside worker-connections
 CREDITS = 16  # connections that may wait in an inbox
 IN_HAND = 64  # at most that many are accepted before they are sent
 KILLS = int(os.environ.get("H2D_DISPATCH_KILLS", "8"))
-HUPS = int(os.environ.get("H2D_DISPATCH_HUPS", "20"))
 
 
 @pytest.fixture
@@ -432,24 +431,6 @@ def test_switching(h2d):
 			procs.wait_for(lambda: server.status()["totals"]["requests"] > requests + 200,
 				said="it goes on")
 	assert result["failures"] == 0, result
-
-
-def test_hup_storm(acceptor):
-	"""A HUP every 100 ms under clients that connect again and again: no failed request."""
-	server = acceptor(workers=2)
-	generation = server.status()["generation"]
-	with fleet(server, 50) as result:
-		for _ in range(HUPS):
-			begin = time.monotonic()
-			server.signal(signal.SIGHUP)
-			time.sleep(max(0, begin + 0.1 - time.monotonic()))
-		# HUPs that come while a reload runs are one more.
-		server.wait_up(generation + 1)
-		server.signal(signal.SIGHUP)
-		server.wait_up(generation + 2)
-	assert result["failures"] == 0, result
-	harness.REPORT.append("HUP storm, acceptor: %d HUPs, generation %d, %d requests, %d connections, "
-		"0 failures" % (HUPS, server.status()["generation"], result["requests"], result["connections"]))
 
 
 def test_a_reload_takes_what_waits_along(acceptor):

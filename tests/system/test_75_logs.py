@@ -1,6 +1,5 @@
 """Access log and error log: formats, whole lines, reopening."""
 import fcntl
-import json
 import os
 import re
 import signal
@@ -54,46 +53,6 @@ def test_combined(h2d, how):
 	assert found[0]["bytes"] == "5" and found[1]["bytes"] == "0"
 	assert "Tester/1.0" in found[0]["agent"] and found[0]["referer"] == "https://a.example/?q=1"
 	assert found[1]["agent"] == found[1]["referer"] == "-"
-
-
-def test_json(h2d, how):
-	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
-		files={"page": "hello"})
-	ask(server, how)
-	found = [json.loads(line) for line in wait_lines(server, "access.log", 4)]
-	found = [m for m in found if m["peer"] != "unix"]
-	assert [(m["method"], m["target"], m["status"], m["bytes"]) for m in found[:2]] == [
-		("GET", "/page", 200, 5), ("HEAD", "/page?query=1", 200, 0)]
-	assert found[0]["user_agent"] == 'Tester/1.0 "x"'
-	assert found[0]["scheme"] == ("https" if how == "tls" else "http")
-	assert all(m["complete"] is True and m["duration_us"] > 0 for m in found)
-	assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", m["time"]) for m in found)
-
-
-def test_json_utf8(h2d):
-	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
-		files={"page": "hello"})
-	c = server.connect("tcp")
-	c.get("/page", headers=[("user-agent", "\u00e9t\u00e9".encode() + b" \xe9")])
-	c.close()
-	found = [json.loads(line) for line in wait_lines(server, "access.log", 1)]
-	assert [m["user_agent"] for m in found if m["peer"] != "unix"] == ["\u00e9t\u00e9 \ufffd"]
-
-
-def test_aborted_request_is_logged(h2d):
-	server = h2d(conf='access-log = "access.log"\naccess-log-format = json',
-		files={"large": b"x" * 5000000},
-		admin=True)
-	c = server.connect("tcp", credit=False)
-	stream = c.send(path="/large")
-	c.until(lambda: c.responses[stream].size >= 60000)
-	c.reset(stream)
-	c.close()
-	server.wait_quiet()
-	found = [m for m in map(json.loads, wait_lines(server, "access.log", 1))
-		if m["target"] == "/large"]
-	assert len(found) == 1 and found[0]["complete"] is False and 60000 <= found[0][
-		"bytes"] < 5000000
 
 
 def test_stdout(h2d):

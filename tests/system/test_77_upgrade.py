@@ -492,33 +492,6 @@ def test_a_status_file_that_cannot_be_written(h2d, since):
 	server.upgrade()
 
 
-def test_a_failure_that_cannot_be_written(own):
-	server = own(listens=("tcp",))
-	os.mkdir(server.pid_path + ".status.new")
-	own.replace("#!/bin/sh\nexit 1\n")
-	done = subprocess.run([srv.H2D, "-f", server.conf_path, "-s", "upgrade"], stderr=subprocess.PIPE, text=True,
-		timeout=srv.DEADLINE)
-	assert done.returncode == 1 and "nobody writes %s.status" % server.pid_path in done.stderr, done.stderr
-	server.log.wait("upgrade failed")
-	os.rmdir(server.pid_path + ".status.new")
-
-
-def test_an_outcome_of_an_earlier_upgrade(own, tmp_path):
-	"""The status file is away when the command looks, and comes with the outcome of the upgrade before."""
-	server = own(listens=("tcp",))
-	server.upgrade()
-	held = str(tmp_path / "go")
-	own.replace("#!/bin/sh\nwhile [ ! -e %s ]; do sleep 0.02; done\nexec %s \"$@\"\n" % (held, srv.H2D))
-	os.unlink(server.pid_path + ".status")
-	command = subprocess.Popen([srv.H2D, "-f", server.conf_path, "-s", "upgrade"], stdout=subprocess.DEVNULL)
-	procs.wait_for(lambda: os.path.exists(server.pid_path + ".status"), said="the upgrade has begun")
-	with pytest.raises(subprocess.TimeoutExpired):
-		command.wait(0.3)
-	with open(held, "w"):
-		pass
-	assert command.wait(srv.DEADLINE) == 0 and server.find_heir()
-
-
 def asking(server, out):
 	return Helper("storm.py", json.dumps(dict(ports=server.ports, size=0, digest="",
 		roles=dict(again_and_again=8, busy=8))), out=out)
