@@ -14,12 +14,6 @@ from procs import wait_for
 from users import BCRYPT, YESCRYPT, basic, hashed, put_users
 
 
-@pytest.fixture(params=["h2", "h1"])
-def speak(request):
-	"""The protocol of a test."""
-	return request.param
-
-
 def link(server, speak, how="tcp", **options):
 	return server.connect(how, **options) if speak == "h2" else server.h1(how, **options)
 

@@ -12,12 +12,6 @@ from procs import wait_for
 from users import BCRYPT, basic, hashed, put_users
 
 
-@pytest.fixture(params=["h2", "h1"])
-def connect(request):
-	return lambda server, how="tcp", **options: (
-		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
-
-
 # --- every way to a file ---------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import client
 from codings import brotli
-from test_47_handlers import handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import handlers, link, post  # noqa: F401 (fixtures)
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TYPES = {"css": "text/css", "js": "text/javascript", "html": "text/html", "woff2": "font/woff2", "svg": "image/svg+xml",

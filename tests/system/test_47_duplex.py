@@ -16,7 +16,7 @@ import procs
 from client import Closed
 from procs import mostly, wait_for
 from server import SANITIZED
-from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link, post  # noqa: F401 (fixtures)
 
 BLOCKED = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 

@@ -7,7 +7,7 @@ import pytest
 import procs
 from server import SANITIZED
 from test_47_duplex import Talk1, pour, talk  # noqa: F401 (fixtures)
-from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link, post  # noqa: F401 (fixtures)
 
 
 def unzip(data):

@@ -22,12 +22,6 @@ WORKERS = 3 if LISTENERS < 100 else 8
 JSON = [("content-type", "application/json")]
 
 
-@pytest.fixture(params=["h2", "h1"])
-def speak(request):
-	"""The protocol of a test."""
-	return request.param
-
-
 @pytest.fixture
 def handlers(h2d):
 	"""Makes servers with these routes."""

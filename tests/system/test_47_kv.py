@@ -17,12 +17,6 @@ ROUTES = subprocess.run([HANDLERS, "--routes"], stdout=subprocess.PIPE, text=Tru
 pytestmark = pytest.mark.skipif("/kv/" not in ROUTES, reason="built without SQLite")
 
 
-@pytest.fixture(params=["h2", "h1"])
-def speak(request):
-	"""The protocol of a test."""
-	return request.param
-
-
 @pytest.fixture
 def kv(h2d, tmp_path):
 	"""Makes servers with a database of their own, which the user of the workers may write."""

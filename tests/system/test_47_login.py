@@ -13,12 +13,6 @@ PATIENT = 60
 FORM = ("content-type", "application/x-www-form-urlencoded")
 
 
-@pytest.fixture(params=["h2", "h1"])
-def speak(request):
-	"""The protocol of a test."""
-	return request.param
-
-
 @pytest.fixture
 def site(h2d, tmp_path):
 	"""Makes servers where ada may log in."""

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from procs import wait_for
-from test_47_handlers import PATIENT, handlers, link, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link  # noqa: F401 (fixtures)
 
 LEVELS = ["error", "warn", "notice", "info", "debug"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import client
 from procs import wait_for
-from test_47_handlers import PATIENT, handlers, link, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link  # noqa: F401 (fixtures)
 from test_49_metrics import OPEN
 
 EMPTY = {"count": 0, "sum": 0, "buckets": {"0.001": 0, "0.25": 0, "1": 0, "10": 0, "more": 0}}

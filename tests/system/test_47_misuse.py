@@ -9,7 +9,7 @@ import pytest
 
 from procs import wait_for
 from server import SANITIZED
-from test_47_handlers import Fifos, PATIENT, answer_until_closed, handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import Fifos, PATIENT, answer_until_closed, handlers, link, post  # noqa: F401 (fixtures)
 
 # Of the message, or of its connection: what the server says of them is the truth (RFC 9110, 7.6.1).
 FRAMING = ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",

@@ -10,7 +10,7 @@ import procs
 from procs import wait_for
 from server import SANITIZED
 from test_47_duplex import Talk1, pour, talk  # noqa: F401 (fixtures)
-from test_47_handlers import PATIENT, handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link, post  # noqa: F401 (fixtures)
 
 
 class Upstream:

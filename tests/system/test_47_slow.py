@@ -7,7 +7,7 @@ import time
 import pytest
 
 from procs import mostly
-from test_47_handlers import handlers, link, post, speak  # noqa: F401 (fixtures)
+from test_47_handlers import handlers, link, post  # noqa: F401 (fixtures)
 
 METHODS = {"body": "POST", "end": "POST"}
 

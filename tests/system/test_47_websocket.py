@@ -13,11 +13,10 @@ import websocket
 from client import Closed
 from procs import mostly, wait_for
 from server import SANITIZED
-from test_47_handlers import PATIENT, handlers, link, speak  # noqa: F401 (fixtures)
+from test_47_handlers import PATIENT, handlers, link  # noqa: F401 (fixtures)
 from websocket import BINARY, CLOSE, PING, PONG, TEXT, Refused, close_frame, frame
 
 ECHO, STRICT = "/t/websocket/echo", "/t/strict"
-EVIL = ("origin", "https://evil.example")
 
 
 def connect(server, speak, path=ECHO, how="tcp", authority="localhost", **options):

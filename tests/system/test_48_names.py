@@ -9,12 +9,6 @@ from users import basic, hashed, put_users
 INDEX = "<!doctype html><title>app</title>\n"
 
 
-@pytest.fixture(params=["h2", "h1"])
-def connect(request):
-	return lambda server, how="tcp", **options: (
-		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
-
-
 @pytest.fixture(params=["image", "disk"])
 def serve(request, h2d):
 	"""Starts a server whose files come from there."""

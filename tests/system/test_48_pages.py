@@ -4,17 +4,10 @@ import hashlib
 import os
 import re
 
-import pytest
 
 from users import basic, hashed, put_users
 
 STRICT = "default-src 'self'; frame-ancestors 'none'"
-
-
-@pytest.fixture(params=["h2", "h1"])
-def connect(request):
-	return lambda server, how="tcp", **options: (
-		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
 
 
 def styles(answer):

@@ -4,12 +4,6 @@ import re
 import pytest
 
 
-@pytest.fixture(params=["h2", "h1"])
-def connect(request):
-	return lambda server, how="tcp", **options: (
-		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
-
-
 @pytest.mark.parametrize("source", ["image", "disk"])
 def test_rules_of_files(h2d, connect, source):
 	server = h2d.new(files={"index.html": "index", "a.woff2": "font", "l/a.woff2": "font", "l/app-1.js": "js",

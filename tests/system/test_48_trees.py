@@ -6,12 +6,6 @@ import pytest
 from everywhere import Everywhere
 
 
-@pytest.fixture(params=["h2", "h1"])
-def connect(request):
-	return lambda server, how="tcp", **options: (
-		server.connect(how, **options) if request.param == "h2" else server.h1(how, **options))
-
-
 def put(server, name, text):
 	path = server.path(name)
 	os.makedirs(os.path.dirname(path), exist_ok=True)

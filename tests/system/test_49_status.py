@@ -1,7 +1,6 @@
 """What admin listeners tell: /status.json, the pages, and h2d top."""
 import base64
 import hashlib
-import json
 import os
 import re
 import shlex

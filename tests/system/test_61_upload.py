@@ -13,27 +13,11 @@ import pytest
 import procs
 import resumable
 import server as srv
-from client import Closed
 from everywhere import Everywhere
 from procs import DEADLINE, wait_for
-from uploads import (PUBLIC, ROUNDS, WAYS, connect, content, digest, folder, names, post, put, wait_over)
+from uploads import (PUBLIC, ROUNDS, connect, content, digest, folder, make, names, post, put, wait_over,
+	way)  # noqa: F401 (fixtures)
 from users import basic, hashed, put_users
-
-
-@pytest.fixture
-def make(h2d):
-	def new(server=PUBLIC, **options):
-		options.setdefault("files", {})
-		options["files"] = {"up/.keep": b"", **options["files"]}
-		made = h2d(server=server, **options)
-		os.unlink(os.path.join(folder(made), ".keep"))
-		return made
-	return new
-
-
-@pytest.fixture(params=WAYS)
-def way(request):
-	return request.param
 
 
 SIZES = [0, 1, 5000, 16384, 65535, 65536, 300001, 2 << 20, (2 << 20) + 1]

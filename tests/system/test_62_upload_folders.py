@@ -6,7 +6,7 @@ import pytest
 
 from procs import wait_for
 from test_62_upload_people import BROWSER, LIST, action
-from uploads import PUBLIC, WAYS, connect, folder, form, names, put, wait_over
+from uploads import PUBLIC, WAYS, connect, folder, form, put, wait_over
 from users import basic, hashed, put_users
 
 DEPTH = PUBLIC + "upload-depth = 2\n"

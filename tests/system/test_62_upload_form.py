@@ -3,28 +3,8 @@ import json
 import os
 import re
 
-import pytest
-
-from procs import wait_for
-from uploads import PUBLIC, WAYS, connect, content, digest, folder, form, names, post, put, wait_over
+from uploads import PUBLIC, connect, content, digest, form, make, names, post, wait_over, way  # noqa: F401 (fixtures)
 from users import basic, hashed, put_users
-
-
-@pytest.fixture
-def make(h2d):
-	def new(server=PUBLIC, **options):
-		options["files"] = {"up/.keep": b"", **options.get("files", {})}
-		made = h2d.new(**options)
-		made.write_conf(server=server, sections=options.get("sections", ""))
-		made.start()
-		os.unlink(os.path.join(folder(made), ".keep"))
-		return made
-	return new
-
-
-@pytest.fixture(params=WAYS)
-def way(request):
-	return request.param
 
 
 def test_form(make, way):

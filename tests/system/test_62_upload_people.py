@@ -7,7 +7,7 @@ import urllib.parse
 
 import pytest
 
-from uploads import PUBLIC, WAYS, connect, content, names, post
+from uploads import PUBLIC, WAYS, connect, names, post
 from users import basic, hashed, put_users
 
 LIST = "autoindex = true  index = {}\n"

@@ -3,7 +3,6 @@ import contextlib
 import fcntl
 import os
 import resource
-import socket
 import subprocess
 import time
 
@@ -13,23 +12,8 @@ from hyperframe import frame as hf
 import client
 import harness
 from procs import descriptors, wait_for
-from uploads import PUBLIC, WAYS, connect, content, digest, folder, form, names, post, put, wait_over
+from uploads import PUBLIC, connect, content, digest, folder, make, names, post, put, wait_over, way  # noqa: F401 (fixtures)
 from users import basic, hashed, put_users
-
-
-@pytest.fixture
-def make(h2d):
-	def new(server=PUBLIC, **options):
-		options["files"] = {"up/.keep": b"", **options.get("files", {})}
-		made = h2d(server=server, **options)
-		os.unlink(os.path.join(folder(made), ".keep"))
-		return made
-	return new
-
-
-@pytest.fixture(params=WAYS)
-def way(request):
-	return request.param
 
 
 def begin(c, way, path="/files/a", headers=(), data=b""):

@@ -7,10 +7,9 @@ import threading
 
 import pytest
 
-import procs
 import resumable
 from procs import wait_for
-from uploads import PUBLIC, connect, folder, names, post, put, wait_over
+from uploads import PUBLIC, folder, names, post, put, wait_over
 
 BLOCK = 4096
 QUOTA = 1 << 20

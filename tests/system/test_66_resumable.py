@@ -19,23 +19,13 @@ import server as srv
 from client import Closed
 from procs import wait_for
 from resumable import PIECE, VERSION, WHOLE, append, ask, begin, create, head, offset_of
-from uploads import PUBLIC, WAYS, connect, content, digest, folder, names, put, wait_over
-from users import basic, hashed, put_users
+from uploads import PUBLIC, WAYS, connect, content, digest, folder, make, names, put, wait_over, way  # noqa: F401 (fixtures)
+from users import basic, hashed
 
 SIZE = int(os.environ.get("H2D_RESUME_SIZE", "0")) or 4
 CUTS = 20 if SIZE > 4 else 1
 MIB = 1 << 20
 OTHER = "/files/a/.upload/" + "0" * 32
-
-
-@pytest.fixture
-def make(h2d):
-	def new(server=PUBLIC, **options):
-		options["files"] = {"up/.keep": b"", **options.get("files", {})}
-		made = h2d(server=server, **options)
-		os.unlink(os.path.join(folder(made), ".keep"))
-		return made
-	return new
 
 
 # For what takes a second each.
@@ -50,11 +40,6 @@ def new(make):
 		server.baseline = None
 		return server
 	return started
-
-
-@pytest.fixture(params=WAYS)
-def way(request):
-	return request.param
 
 
 def tickets(server):

@@ -3,12 +3,29 @@ import base64
 import hashlib
 import os
 
+import pytest
+
 import procs
 
 # How often what waits for chance is tried; 0: as often as there is time for among other tests.
 ROUNDS = int(os.environ.get("H2D_UPLOAD_ROUNDS", "0"))
 PUBLIC = 'upload-dir = "up"  upload-public = true\n'
 WAYS = ["h2-tcp", "h2-tls", "h1-tcp", "h1-tls"]
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+	return request.param
+
+
+@pytest.fixture
+def make(h2d):
+	"""A server whose folder of uploads is empty."""
+	def new(server=PUBLIC, files=(), **options):
+		made = h2d(server=server, files={"up/.keep": b"", **dict(files)}, **options)
+		os.unlink(os.path.join(folder(made), ".keep"))
+		return made
+	return new
 
 
 def connect(server, way, **options):
