@@ -242,8 +242,8 @@ def said(browser):
 	return browser.evaluate("document.querySelector('form p').textContent")
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_people_upload(h2d, how, browser, tmp_path, scripts):
+@pytest.mark.parametrize("how, scripts", [("tls", True), ("tcp", False)])
+def test_people_upload(h2d, browser, tmp_path, how, scripts):
 	"""By the form of a listing and the keyboard alone, with scripts and without: the page shows what is there then."""
 	server = h2d(server=FORM, files={"up/there": b"there"})
 	browser.call("Emulation.setScriptExecutionDisabled", value=not scripts)

@@ -6,8 +6,6 @@ import urllib.parse
 
 import pytest
 
-import tree
-from lint import byteranges
 from procs import wait_for
 from tree import FILES, UPLOADS, put_uploads, run
 
@@ -52,57 +50,11 @@ def test_get_and_head(curl, name):
 
 
 @pytest.mark.parametrize("name", BODIES)
-@pytest.mark.parametrize("what, first, last", [("0-0", 0, 1), ("100-199", 100, 200), ("-700", -700, None),
-	("500-", 500, None), ("3000-99999999", 3000, None)])
-def test_range(curl, name, what, first, last):
-	done = curl("/" + name, "-r", what)
-	assert (done.status, done.stdout) == (206, FILES[name][first:last])
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_ranges(curl, name):
-	done = curl("/" + name, "-r", "0-9,1000-1999,-5")
-	assert done.status == 206
-	parts = list(byteranges(done.fields["content-type"], done.stdout))
-	size = len(FILES[name])
-	assert [p[:3] for p in parts] == [(0, 9, size), (1000, 1999, size), (size - 5, size - 1, size)]
-	for first, last, _, _, data in parts:
-		assert data == FILES[name][first:last + 1]
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_range_past_the_end(curl, name):
-	done = curl("/" + name, "-r", "99999999-")
-	assert done.status == 416 and done.fields["content-range"] == "bytes */%d" % len(FILES[name])
-
-
-@pytest.mark.parametrize("name", BODIES)
 def test_resume(curl, tmp_path, name):
 	half = tmp_path / "half"
 	half.write_bytes(FILES[name][:1234])
 	assert curl("/" + name, "-C", "-", "-o", half).status == 206
 	assert half.read_bytes() == FILES[name]
-
-
-@pytest.mark.parametrize("name", BODIES)
-@pytest.mark.parametrize("date, status", [(tree.BEFORE, 200), (tree.AFTER, 304), ("-" + tree.BEFORE, 412),
-	("-" + tree.AFTER, 200)])
-def test_time_condition(curl, name, date, status):
-	done = curl("/" + name, "-z", date)
-	assert done.status == status
-	if status == 200:
-		assert done.stdout == FILES[name]
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_etag(curl, tmp_path, name):
-	etag = tmp_path / "etag"
-	assert curl("/" + name, "--etag-save", etag).stdout == FILES[name]
-	done = curl("/" + name, "--etag-compare", etag)
-	assert (done.status, done.stdout) == (304, b"")
-	etag.write_text('"another"\n')
-	done = curl("/" + name, "--etag-compare", etag)
-	assert (done.status, done.stdout) == (200, FILES[name])
 
 
 def coded(done):

@@ -7,7 +7,6 @@ import pytest
 
 # Sun, 09 Sep 2001 01:46:40 GMT, and a day before and after it.
 MODIFIED = 1000000000
-BEFORE, AFTER = "Sat, 08 Sep 2001 01:46:40 GMT", "Mon, 10 Sep 2001 01:46:40 GMT"
 
 FILES = {
 	"body": os.urandom(1 << 16) * 50,  # past max-file-size: read from disk

@@ -332,14 +332,6 @@ def test_stop(h2d, number):
 	assert_nothing_left(server)
 
 
-@pytest.mark.parametrize("name", ["stop", "quit"])
-def test_stop_by_option(h2d, name):
-	server = h2d(workers=2)
-	server.run("-s", name, check=0)
-	assert server.wait_exit() == 0
-	assert_nothing_left(server)
-
-
 EARLY = """
 #include <signal.h>
 #include <sys/syscall.h>
@@ -382,19 +374,6 @@ def test_a_file_size_limit_kills_nobody(h2d):
 		assert c.get("/").status == 200
 	procs.wait_for(lambda: server.worker_pids(), said="a worker")
 	assert server.worker_pids() == [pid]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP])
-def test_signal_during_the_start(h2d, number):
-	"""As soon as the first line is there, before the workers are."""
-	server = h2d.new(workers=2).spawn()
-	server.log.wait(" listening on ")
-	server.signal(number)
-	if number == signal.SIGHUP:
-		server.wait_listening()
-		server.wait_up()
-	else:
-		assert server.wait_exit() == 0
 
 
 def test_defaults_without_a_file(h2d):

@@ -1,13 +1,13 @@
-"""Uploads that are meant to hurt: what hostile.py makes, over few connections; nothing appears but what is right."""
+"""Uploads that are meant to hurt: what hostile.py makes, over few connections; nothing appears but what is right. Heads of parts,
+boundaries and what looks like one, cut at every byte, are for check_multipart and check_multipart_head."""
 import os
 import re
-import time
 import urllib.parse
 
 import pytest
 
 import hostile
-from uploads import PUBLIC, connect, content, folder, form, wait_over
+from uploads import PUBLIC, connect, folder, wait_over
 
 KIND = "multipart/form-data; boundary=B"
 
@@ -164,44 +164,6 @@ def test_names_in_forms(asker, way, say):
 		a.check()
 
 
-def test_contents(asker):
-	"""What looks like a boundary, or is one, in every combination of what boundaries are made of."""
-	with asker() as a:
-		whole, special = [], []
-		for data in hostile.contents():
-			(whole if hostile.true_content(data) == data else special).append(data)
-		assert len(whole) > 300 and len(special) > 5
-		for first in range(0, len(whole), 200):
-			files = [("%d" % i, data) for i, data in enumerate(whole[first:first + 200], first)]
-			kind, body = form(files, boundary=hostile.BOUNDARY)
-			a.post(body, {name.encode(): data for name, data in files}, kind)
-		a.check()
-		trues = [(data, hostile.true_content(data)) for data in special]
-		a.post_all([(hostile.section(hostile.DISPOSITION, data)[:-2] + hostile.LAST,
-			None if true is None else {b"good": true}) for data, true in trues])
-
-
-def test_heads(asker):
-	"""Of a part with a second one behind it."""
-	other = hostile.section(hostile.DISPOSITION.replace(b"good", b"other")) + b"--B--"
-	rows = []
-	for head, name in hostile.HEADS:
-		wanted = None if name is None else {b"other": b"data"}
-		rows.append((hostile.section(head, head) + other, {name: head, **wanted} if name else wanted))
-	with asker() as a:
-		a.post_all(rows)
-
-
-def test_boundaries(asker):
-	rows = []
-	for parameters, boundary in hostile.PARAMETERS:
-		text = (boundary or "B").encode()
-		rows.append((hostile.section(hostile.DISPOSITION, text, text) + b"--%s--" % text,
-			{b"good": text} if boundary else None, ("multipart/form-data; " + parameters).rstrip()))
-	with asker() as a:
-		a.post_all(rows)
-
-
 @pytest.mark.parametrize("way", ["h2-tcp", "h1-tls"])
 def test_bodies(asker, way):
 	with asker(way) as a:
@@ -233,62 +195,3 @@ def test_refusals_are_explained(asker, way):
 
 
 # --- where frames end -----------------------------------------------------------------------------------
-
-DATA = b"\r\n--B\r\n\r\n--Bo\r--BoUnDaRy-3210x\r\n--BoUnDaRy-321\r\n-\r\n\r\n"
-FRAME = 16384
-
-
-def send(a, pieces, **options):
-	"""A form of one file, each piece a DATA frame."""
-	c = a.client = a.client or connect(a.server, a.way)
-	stream = c.send("POST", "/files", [("content-type", form([], boundary="BoUnDaRy-3210")[0])], end=False)
-	for piece in pieces:
-		while c.conn.local_flow_control_window(stream) < len(piece) + 256:
-			c.turn(time.monotonic() + c.timeout)
-		c.conn.send_data(stream, piece, **options)
-		c.flush()
-	c.conn.end_stream(stream)
-	c.flush()
-	return c.response(stream)
-
-
-def test_every_split(asker):
-	"""At every byte into two frames, with and without padding; and into frames of every size."""
-	with asker() as a:
-		body = form([("a", DATA)], boundary="BoUnDaRy-3210")[1]
-		for cut in range(len(body) + 1):
-			pieces = [body[:cut], body[cut:]]
-			answer = send(a, pieces, pad_length=cut % 256) if cut % 2 else send(a, pieces)
-			assert answer.status in (201, 204) and content(a.server, "a") == DATA, cut
-		for size in range(1, 40):
-			answer = send(a, [body[at:at + size] for at in range(0, len(body), size)])
-			assert answer.status in (201, 204) and content(a.server, "a") == DATA, size
-		a.stored(b"a", DATA)
-		a.check()
-
-
-def test_boundary_at_every_offset(asker):
-	"""Of a frame of the largest size: it begins in one and ends in the next."""
-	with asker() as a:
-		before = form([("a", b"")], boundary="BoUnDaRy-3210")[1].index(b"\r\n\r\n") + 4
-		for short in range(-2, len("\r\n--BoUnDaRy-3210--\r\n") + 2):
-			data = os.urandom(FRAME - before - short)
-			body = form([("a", data), ("b", data[:9])], boundary="BoUnDaRy-3210")[1]
-			answer = send(a, [body[at:at + FRAME] for at in range(0, len(body), FRAME)])
-			assert answer.status in (201, 204), short
-			assert (content(a.server, "a"), content(a.server, "b")) == (data, data[:9]), short
-		a.stored(b"a", data)
-		a.stored(b"b", data[:9])
-		a.check()
-
-
-@pytest.mark.parametrize("way", ["h2-tcp", "h1-tcp"])
-def test_cut_anywhere(asker, way):
-	"""A form that ends before its last boundary is no form, however much of it was there."""
-	with asker(way) as a:
-		kind, body = form([("a", b"\r\n--"), ("b", b"")], fields=[("word", b"value")], boundary="B")
-		for cut in range(len(body) - 2):
-			a.post(body[:cut], None, kind)
-		a.check()
-		a.post(body, {b"a": b"\r\n--", b"b": b""}, kind)
-		a.check()

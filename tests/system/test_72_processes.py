@@ -85,38 +85,6 @@ def rests(server):
 	return [int(re.search(r"in (\d+) ms", line).group(1)) for line in server.log.find(r"started again in \d+ ms")]
 
 
-def test_crash_loop_backs_off(h2d):
-	server = h2d(workers=2)
-	for _ in range(5):
-		pid = server.live_workers()[0]["pid"]
-		os.kill(pid, signal.SIGKILL)
-		procs.wait_for(lambda: server.live_workers().get(0, {"pid": pid})["pid"] != pid,
-			said="respawn")
-	assert rests(server) == [1000, 2000], "the first three are mended at once"
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
-def test_the_last_worker_hardly_rests(h2d, dispatch, workers):
-	"""However often a request, or a machine without memory, kills all that are up: one is back at once, and serves."""
-	server = h2d(workers=workers, dispatch=dispatch, listens=("tcp",))
-	server.baseline = None
-
-	def enough():
-		"""Each time all are dead one of them rests no longer; one that comes up midway lets the others rest."""
-		found = rests(server)
-		return found.count(50) >= 5 and (workers == 1 or max(found) >= 1000)
-	for _ in range(30):
-		if enough():
-			break
-		procs.wait_for(server.live_workers, said="a worker")
-		for pid in server.worker_pids():
-			os.kill(pid, signal.SIGKILL)
-		for raw in server.asked(8):
-			raw.close()
-	assert enough() and (workers > 1 or max(rests(server)) == 50), rests(server)
-
-
 def kill_until_it_rests(server, ms):
 	"""Kills the worker of slot 0 until the slot stays empty for that long at least."""
 	def next_one():
@@ -298,17 +266,6 @@ def test_the_end_of_a_shutdown_delay(h2d, end):
 		server.signal(getattr(signal, "SIG" + end))
 	assert server.wait_exit() == 0
 	server.log.wait("generation 1 is gone: 0 drained, 0 cut, 0 refused")
-
-
-def test_second_signal_makes_a_drain_a_stop(h2d):
-	server = h2d(files={"large": LARGE}, conf="shutdown-timeout = 600")
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
-		server.signal(signal.SIGQUIT)
-		raw.until_type(hf.GoAwayFrame)
-		server.signal(signal.SIGTERM)
-		assert server.wait_exit() == 0
 
 
 @pytest.mark.parametrize("name", ["HUP", "QUIT", "master killed"])
