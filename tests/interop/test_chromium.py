@@ -107,8 +107,8 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 def recipe(name):
 	"""What the documents tell people to write for a single-page application, without its root."""
-	if name == "README.md":
-		found = re.search(r'server "app\.example\.com" \{[^\n]*\n(.*?)\n    \}', (TOP / name).read_text(), re.S).group(1)
+	if name.endswith(".md"):
+		found = re.search(r'server "_" \{\n(.*?)\n\}', (TOP / name).read_text(), re.S).group(1)
 		return re.sub(r"^ *root = .*$", "", found, flags=re.M) + "\n"
 	blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", (TOP / name).read_text(), re.M | re.S)
 	found, = (block for block in blocks if "fallback =" in block)
@@ -126,7 +126,7 @@ def release(server, number):
 		wait_for(lambda: c.get("/").body == page.encode(), said="release %d" % number)
 
 
-@pytest.mark.parametrize("name", ["man/h2d.conf.5.in", "README.md"])
+@pytest.mark.parametrize("name", ["man/h2d.conf.5.in", "docs/guide/single-page-application.md"])
 def test_release(h2d, browser, name):
 	"""Visit, release, come back: each address of the application shows the new release."""
 	server = h2d(listens=("tls",), server=recipe(name), files={"index.html": "", "api/x": "x"})

@@ -1,7 +1,6 @@
 """README.md tells the truth: its commands run, its configuration is one, its files are there."""
 import os
 import pathlib
-import pwd
 import re
 import shlex
 import shutil
@@ -14,14 +13,13 @@ import client
 import procs
 from harness import needs_root
 from server import H2D
-from users import basic
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 README = (TOP / "README.md").read_text()
 
 
-def section(title):
-	return re.search(r"^## %s\n(.*?)(?=^## |\Z)" % re.escape(title), README, re.M | re.S).group(1)
+def section(title, text=README):
+	return re.search(r"^## %s\n(.*?)(?=^## |\Z)" % re.escape(title), text, re.M | re.S).group(1)
 
 
 def commands(text):
@@ -101,7 +99,7 @@ def test_the_picture_of_status(h2d):
 	with client.Client.unix(server.admin_path) as c:
 		page = c.get("/status", [("accept", "text/html")]).body.decode()
 	told = set(re.findall(r"<(?:h1|h2|dt|th)[^>]*>([^<]+)", page))
-	picture = re.search(r"^```\n(h2d .*?)^```$", README, re.M | re.S).group(1)
+	picture = re.search(r"^```\n(h2d .*?)^```$", (TOP / "docs/guide/monitoring.md").read_text(), re.M | re.S).group(1)
 	words = set(re.findall(r"(?:^ ?|(?<=  ))([A-Za-z][A-Za-z ]*?|[2-5]xx|p\d\d)(?=  |$)", picture, re.M)) - {"live", "up", "reuseport"}
 	assert len(words) > 20 and words <= told, words - told
 
@@ -109,12 +107,7 @@ def test_the_picture_of_status(h2d):
 def test_the_configuration(tmp_path, cert):
 	text = section("The configuration")
 	conf = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
-	(tmp_path / "users").write_text("")
-	for told, real in (("/run/h2d", tmp_path), ("/var/log/h2d", tmp_path), ("/srv/www", TOP / "site"),
-			("/srv/shop/current", TOP / "site"), ("/srv/app", TOP / "site"), ("/srv/docs", TOP / "site"),
-			("/etc/h2d/passwords/users", tmp_path / "users"),
-			("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key),
-			("/etc/h2d/tls/shop.crt", cert.cert), ("/etc/h2d/tls/shop.key", cert.key)):
+	for told, real in (("/srv/www", TOP / "site"), ("/etc/h2d/tls/server.crt", cert.cert), ("/etc/h2d/tls/server.key", cert.key)):
 		assert told in conf
 		conf = conf.replace(told, str(real))
 	path = tmp_path / "h2d.conf"
@@ -123,18 +116,8 @@ def test_the_configuration(tmp_path, cert):
 	assert done.returncode == 0, done.stderr
 
 
-def test_behind_a_load_balancer(tmp_path, cert):
-	"""Its first block is a configuration; tests/interop has such balancers in front."""
-	text = re.match(r"\s*((?:    .*\n)+)", section("Behind a load balancer")).group(1).replace(":443", ":8443")
-	path = tmp_path / "h2d.conf"
-	path.write_text(text + 'server "_" { root = "%s" }\ntls { certificate = "%s"  certificate-key = "%s" }\n'
-		% (TOP / "site", cert.cert, cert.key))
-	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
-	assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
-
-
 def test_without_a_configuration_file(h2d, cert):
-	for c in commands(section("Without a configuration file")):
+	for c in commands(section("Without a configuration file", (TOP / "docs/guide/getting-started.md").read_text())):
 		c = c.replace("/srv/www", str(TOP / "site")).replace("server.key", cert.key).replace("server.crt", cert.cert)
 		argv = shlex.split(c)
 		assert argv[0] == "h2d"
@@ -144,7 +127,7 @@ def test_without_a_configuration_file(h2d, cert):
 
 def test_coming_from_another_server(tmp_path, cert):
 	"""What stands in the last column is a configuration, in a server or beside it."""
-	cells = re.findall(r"\| `([^`]+)` \|$", section("Coming from another server"), re.M)
+	cells = re.findall(r"\| `([^`]+)` \|$", (TOP / "docs/migrate/README.md").read_text(), re.M)
 	assert len(cells) > 10
 	for cell in cells:
 		top = "" if re.match("listen|tls|limits", cell) else cell
@@ -157,27 +140,11 @@ def test_coming_from_another_server(tmp_path, cert):
 		assert done.returncode == 0, (cell, done.stderr)
 
 
-def test_a_password(h2d, tmp_path):
-	"""Whom its commands make may come in."""
-	told = [line for line in commands(section("Install")) if "/etc/h2d/passwords" in line]
-	assert len(told) == 3 and "openssl passwd -6" in told[2]
-	group = str(pwd.getpwnam("nobody").pw_gid if os.geteuid() == 0 else os.getegid())
-	for line in told:
-		line = line.replace("sudo ", "").replace("-g h2d", "-g " + group).replace("/etc/h2d", str(tmp_path)).replace("passwd -6", "passwd -6 -stdin <<<secret")
-		subprocess.run(["bash", "-c", line], check=True, timeout=60)
-	assert os.stat(tmp_path / "passwords" / "users").st_mode & 0o777 == 0o640
-	os.chmod(tmp_path, 0o755)
-	server = h2d(listens=("tcp",), server='auth-basic-file = "%s/passwords/users"' % tmp_path)
-	assert "warning" not in server.run("-t", check=0).err
-	with server.connect() as c:
-		assert [c.get("/", basic("anna", password)).status for password in ("secret", "other")] == [200, 401]
-
-
 @needs_root("makes a user and folders, of a file system of its own")
 def test_install(tmp_path):
 	"""What stands behind `make install` there, word by word, where nothing is yet: the test has /etc, /srv and /run of its own."""
 	told = [line.split("  #")[0].replace("sudo ", "") for line in commands(section("Install")) if "useradd" in line or "/srv/www" in line]
-	told = [line for line in told if "certbot" not in line]
+	told = [line for line in told if "docker" not in line]
 	assert len(told) == 3
 	for name in ("etc", "work"):
 		(tmp_path / name).mkdir()
