@@ -31,7 +31,7 @@ def house(tmp_path):
 	for name in ("src", "include", "tools", "kit"):
 		shutil.copytree(TOP / name, tmp_path / name)
 	(tmp_path / "scripts").mkdir()
-	for name in ("check-api", "check-callers", "check-comments", "check-layers", "check-size"):
+	for name in ("check-api", "check-callers", "check-comments", "check-layers", "check-prose", "check-size"):
 		shutil.copy(TOP / "scripts" / name, tmp_path / "scripts")
 	(tmp_path / "tests" / "cost").mkdir(parents=True)
 	shutil.copy(TOP / "tests" / "cost" / "size", tmp_path / "tests" / "cost")
@@ -101,6 +101,14 @@ def test_a_comment_without_a_noun(house):
 		done = subprocess.run([house / "scripts" / "check-comments", path], stdout=subprocess.PIPE, text=True)
 		assert done.stdout.count("src/net/more.c:2: " + words) == done.returncode == counted, done.stdout
 	assert check(house, "check-comments").returncode == 1
+
+
+@pytest.mark.parametrize("text, found", [("A client that nobody knows.", 1), ("A log says so.", 1), ("Whoever asks.", 1), ("`says`, `nobody`", 0),
+	("    h2d says so", 0), ("```\nnobody\n```", 0), ("A client asks.", 0)])
+def test_prose(house, text, found):
+	(house / "README.md").write_text(text + "\n")
+	done = check(house, "check-prose")
+	assert done.stdout.count("README.md:1: ") == found == done.returncode, done.stdout
 
 
 # A sentence about src/ipc/ctl.c, and what is wrong with it.
