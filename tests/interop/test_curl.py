@@ -145,13 +145,6 @@ def test_options(curl, protocol):
 # --- without the table of protocols -----------------------------------------------------------------
 
 
-def test_upgrade_is_ignored(server):
-	"""RFC 9113, 3.1: "Upgrade: h2c" is obsolete."""
-	done = run("curl", "-q", "-sS", "--http2", "-w", "%{stderr}%{http_code} %{http_version}",
-		server.url("tcp", "/body"))
-	assert done.stdout == FILES["body"] and done.stderr == b"200 1.1"
-
-
 def test_as_if_it_were_a_proxy(server):
 	"""The absolute form (RFC 9112, 3.2.2)."""
 	done = run("curl", "-q", "-sS", "-x", server.url("tcp"), "http://example.test/text.html")

@@ -221,12 +221,6 @@ def test_upgrade_is_ignored(site):
 			assert answer.status == 200 and answer.interim == []
 
 
-def test_both_on_one_port(site):
-	with site.h1() as one, site.connect() as two:
-		for _ in range(3):
-			assert one.get("/").body == two.get("/").body
-
-
 def test_half_close(h2d):
 	server = h2d(files={"large": LARGE})
 	with server.h1() as c:
@@ -256,13 +250,6 @@ def test_tls_cut_is_no_end(site):
 		plain.shutdown(socket.SHUT_WR)
 		assert c.rest() == b""
 		plain.close()
-
-
-def test_admin_listener(site):
-	with site.h1("admin") as c:
-		assert c.get("/").status == 404
-		assert c.get("/healthz").status == 200
-		assert c.get("/status.json").status == 200
 
 
 def test_access_log(h2d):

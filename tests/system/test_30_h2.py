@@ -43,15 +43,6 @@ def test_head(server, how):
 			assert drop(head.headers) == drop(get.headers), path
 
 
-def test_errors_have_small_bodies(server, how):
-	with server.connect(how) as c:
-		answer = c.get("/nothing")
-		assert answer.status == 404
-		assert 0 < len(answer.body) < 2000
-		assert answer.get("content-type").startswith("text/")
-		assert b"404" in answer.body
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_wrong_method(server, how, method):
 	with server.connect(how) as c:
@@ -174,16 +165,6 @@ def test_body_with_trailers(server, how):
 		assert raw.status_of(1) == 405
 		raw.send(raw.headers(3))
 		assert raw.status_of(3) == 200
-
-
-def test_padded_frames(server, how):
-	with server.raw(how) as raw:
-		head = raw.headers(1, raw.head(method="POST"), end_stream=False)
-		head.flags.add("PADDED")
-		head.pad_length = 200
-		raw.send(head, hf.DataFrame(1, b"hello", pad_length=255, flags=["PADDED",
-			"END_STREAM"]))
-		assert raw.status_of(1) == 405
 
 
 # --- flow control -------------------------------------------------------------------------------
@@ -356,14 +337,6 @@ def test_client_goaway_when_idle(server, how):
 		assert raw.until(lambda f: False) is None
 
 
-def test_push_is_never_sent(server, how):
-	with server.raw(how, settings={hf.SettingsFrame.ENABLE_PUSH: 1}) as raw:
-		raw.send(raw.headers(1))
-		assert raw.status_of(1) == 200
-		assert raw.ping()
-		assert not [f for f in raw.frames if isinstance(f, hf.PushPromiseFrame)]
-
-
 # --- header blocks ------------------------------------------------------------------------------
 
 def pieces(raw, stream, fields, sizes):
@@ -460,13 +433,6 @@ def test_the_largest_header_size(h2d):
 		assert c.get("/").status == 200
 	with server.h1() as c:
 		assert c.get("/?" + "a" * 1000000, headers=[("x", "b" * 1000000)]).status == 200
-
-
-def test_no_dynamic_table(server, how):
-	"""SETTINGS_HEADER_TABLE_SIZE 0: what comes must be decodable without a table."""
-	with server.connect(how, settings={SettingCodes.HEADER_TABLE_SIZE: 0}) as c:
-		for _ in range(3):
-			assert c.get("/one").body == b"1"
 
 
 def test_server_tokens_off(h2d):

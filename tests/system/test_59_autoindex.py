@@ -9,8 +9,6 @@ import urllib.parse
 
 import pytest
 
-from server import SLOW
-
 AUTOINDEX = "autoindex = true"
 NO_CACHE = "cache { max-size = 0 }"
 VARY = "accept, accept-encoding"
@@ -85,15 +83,6 @@ def make(h2d, request):
 			return h2d(sections=NO_CACHE, server=server, **options)
 		return h2d(image=True, server=server, **options)
 	return make
-
-
-@pytest.fixture(params=["h1", "h2"])
-def connect(request):
-	"""How to speak to a server."""
-	def connect(server, **options):
-		return server.connect("tcp", **options) if request.param == "h2" else server.h1("tcp",
-			**options)
-	return connect
 
 
 def resolve(base, href):

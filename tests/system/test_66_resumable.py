@@ -281,16 +281,6 @@ def test_too_long(make):
 	assert names(server) == []
 
 
-# What the last request of an upload says that is not so: of its own content, of what the whole is to be.
-@pytest.mark.parametrize("field", ["content-digest", "repr-digest"])
-@pytest.mark.parametrize("algorithm", ["sha-256", "sha-512"])
-def test_wrong_digest_is_explained(make, field, algorithm):
-	server = make()
-	with server.connect() as c:
-		assert create(c, "a", b"12345", (field, digest(b"other", algorithm))).status == 400
-		server.log.wait(r"info .*connection 127\.0\.0\.1: digest is not that of the content$")
-
-
 # --- what holds for the whole ------------------------------------------------------------------------------
 
 

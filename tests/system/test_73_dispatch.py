@@ -311,20 +311,6 @@ def at_once(server, count):
 		procs.wait_for(lambda: not any(clients(server).values()), said="all are gone")
 
 
-def test_clients_in_step_with_the_workers(acceptor):
-	"""Of four connections the fourth is short, whoever it comes from: no worker of four is left without those that
-	stay."""
-	server = acceptor(workers=4, listens=("tcp",))
-	with contextlib.ExitStack() as held:
-		for n in range(3, 25, 3):
-			for _ in range(3):
-				held.enter_context(server.socket("tcp"))
-			with server.socket("tcp"):
-				procs.wait_for(lambda: sum(clients(server).values()) == n + 1, said="all are taken")
-			procs.wait_for(lambda: sum(clients(server).values()) == n, said="the short one is gone")
-		assert clients(server) == dict.fromkeys(range(4), 6)
-
-
 @pytest.fixture
 def descriptors():
 	"""Of this process: for a thousand connections, beside all that pytest has open."""
@@ -361,20 +347,6 @@ def test_least_connections_of_a_thousand_at_once(acceptor, descriptors):
 		return counts[-1] <= 1.1 * counts[0]
 	assert procs.mostly(is_even), tries
 	harness.REPORT.append("least-connections, 1000 at once on 4 workers: %r" % tries)
-
-
-def test_least_connections_after_a_death(acceptor):
-	"""The one that begins anew has fewest, and gets the next ones."""
-	server = acceptor(workers=2, listens=("tcp",), conf="balance = least-connections")
-	held = [server.socket("tcp") for _ in range(10)]
-	procs.wait_for(lambda: clients(server) == {0: 5, 1: 5}, said="five each")
-	os.kill(server.live_workers()[0]["pid"], signal.SIGKILL)
-	procs.wait_for(lambda: clients(server) == {0: 0, 1: 5}, said="another worker 0")
-	held += [server.socket("tcp") for _ in range(5)]
-	procs.wait_for(lambda: clients(server) == {0: 5, 1: 5}, said="all to worker 0")
-	for s in held:
-		s.close()
-	server.baseline = None
 
 
 def test_source_hash(acceptor):
