@@ -5,7 +5,7 @@
 #ifndef H2D_TOOLS_ROUTE_BUILD_H
 #define H2D_TOOLS_ROUTE_BUILD_H
 
-#include "rules/route_tree.h"
+#include "rules/route.h"
 
 /* ROUTE(method, pattern, handler, body), as written. */
 struct route_row {

@@ -81,7 +81,7 @@ int main(void)
 
 	if (failed == 0) {
 		printf("/* Made by route_gen from routes.def. */\n"
-		       "#include \"rules/route_tree.h\"\n\n"
+		       "#include \"rules/route.h\"\n\n"
 		       "extern const struct route_table routes_table;\n\n");
 		print_handlers();
 		print_routes(&b);

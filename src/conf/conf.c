@@ -1,6 +1,6 @@
 /*
- * conf: what a configuration that was built says of itself, and its end. Called by those who build
- * it and those who use it; looks at nothing but the conf.
+ * conf: what a configuration that was built says of itself, its access logs, and its end. Called by
+ * those who build it and those who use it; looks at nothing but the conf.
  */
 #include "conf/conf.h"
 
@@ -62,6 +62,37 @@ unsigned conf_default_server(const struct conf *conf)
 	return 0;
 }
 
+static bool is_below(const char *path, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (n == 0 || strncmp(path, prefix, n) != 0)
+		return false;
+	return prefix[n - 1] == '/' || strchr("/?#", path[n]) != NULL;
+}
+
+const struct conf_location *conf_location_of(const struct conf_server *s, const char *path)
+{
+	const struct conf_location *best = NULL;
+
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		const struct conf_location *l = &s->locations[i];
+
+		if (l->prefix != NULL && is_below(path, l->prefix) &&
+			(best == NULL || strlen(l->prefix) > strlen(best->prefix)))
+			best = l;
+	}
+	return best;
+}
+
+const struct conf_listen *conf_https(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (conf->listens[i].tls && !conf->listens[i].admin)
+			return &conf->listens[i];
+	return NULL;
+}
+
 void conf_free(struct conf **conf)
 {
 	if (*conf == NULL)
@@ -86,4 +117,56 @@ bool conf_has_certificate(const struct conf *conf)
 			is_named(&conf->servers[i].tls.certificate_key))
 			return true;
 	return false;
+}
+
+/* --- access logs ------------------------------------------------------------------------------ */
+
+/* NULL: there is none, or what was set was refused. */
+static const char *log_name(const struct conf_log *log)
+{
+	return log->access_log != NULL && strcmp(log->access_log, "off") != 0 ? log->access_log
+									      : NULL;
+}
+
+static int log_find(const struct conf_access_logs *all, const char *name)
+{
+	for (unsigned i = 0; name != NULL && i < all->n; i++)
+		if (strcmp(all->v[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void log_add(struct conf_access_logs *all, const struct conf_log *log)
+{
+	const char *name = log_name(log);
+
+	if (name == NULL || log_find(all, name) >= 0)
+		return;
+	if (all->n < CONF_ACCESS_LOGS_MAX) {
+		all->v[all->n].name = name;
+		all->v[all->n++].at = &log->access_log_at;
+	} else if (all->one_more == NULL) {
+		all->one_more = &log->access_log_at;
+	}
+}
+
+void conf_access_logs(const struct conf *conf, struct conf_access_logs *out)
+{
+	out->n = 0;
+	out->one_more = NULL;
+	log_add(out, &conf->log);
+	for (unsigned i = 0; i < conf->nservers; i++)
+		log_add(out, &conf->servers[i].log);
+}
+
+struct conf_access_log conf_access_log(
+	const struct conf *conf, const struct conf_access_logs *all, unsigned i)
+{
+	const struct conf_log *log = i < conf->nservers ? &conf->servers[i].log : &conf->log;
+
+	return (struct conf_access_log){
+		.log = log_find(all, log_name(log)),
+		.format = (enum access_format)log->access_log_format,
+		.skip = &log->access_log_skip,
+	};
 }

@@ -236,6 +236,12 @@ void conf_free(struct conf **conf);
 /* The server that answers names that none has: "_", else the first. */
 unsigned conf_default_server(const struct conf *conf);
 
+/* The location of s whose title a path or what is below it begins with, the longest; NULL: none. */
+const struct conf_location *conf_location_of(const struct conf_server *s, const char *path);
+
+/* The first listener that clients reach over TLS; NULL: there is none. */
+const struct conf_listen *conf_https(const struct conf *conf);
+
 /* The meaning of balance with this dispatch; never BALANCE_AUTO. */
 enum conf_balance conf_balance(const struct conf *conf);
 
@@ -263,5 +269,35 @@ void conf_dump(const struct conf *conf, bool all, FILE *out);
 /* The commented example file, and the option list of h2d.conf(5) in mdoc, out of conf.def. */
 void conf_write_example(FILE *out);
 void conf_write_manual(FILE *out);
+
+/* --- access logs: each once, in the order in which descriptors are opened and handed to workers --
+ */
+
+/* Each is a descriptor in every worker, and all of them go with one message (ipc/ctl.h). */
+enum { CONF_ACCESS_LOGS_MAX = 60 };
+
+struct conf_access_logs {
+	/* "stdout", "stderr" or a path, and where it is set. */
+	struct {
+		const char *name;
+		const struct conf_pos *at;
+	} v[CONF_ACCESS_LOGS_MAX];
+	unsigned n;
+	const struct conf_pos *one_more; /* where the first is set that has no room; else NULL */
+};
+
+/* Logging of the requests of one server. */
+struct conf_access_log {
+	int log; /* index in struct conf_access_logs; -1: they are not logged */
+	enum access_format format;
+	const struct conf_list *skip;
+};
+
+void conf_access_logs(const struct conf *conf, struct conf_access_logs *out);
+
+/* Logging of the i-th server's requests; i = conf->nservers: of those that belong to none of them.
+ */
+struct conf_access_log conf_access_log(
+	const struct conf *conf, const struct conf_access_logs *all, unsigned i);
 
 #endif

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "conf/conf_access_log.h"
-#include "conf/conf_check_server.h"
+#include "conf/conf.h"
 #include "conf/conf_fault.h"
 #include "conf/conf_handlers.h"
 #include "conf/conf_path.h"
@@ -332,10 +331,6 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 /* Where redirect-to-https sends to must be there. */
 static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 {
-	bool https = false;
-
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		https |= conf->listens[i].tls && !conf->listens[i].admin;
 	for (unsigned i = 0; i < conf->nlistens; i++) {
 		const struct conf_listen *l = &conf->listens[i];
 		const struct conf_pos *at = &l->redirect_to_https_at;
@@ -350,7 +345,7 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 		if (l->tls || l->admin)
 			conf_fault(faults, at, "redirect-to-https = true is not for %s listeners",
 				l->tls ? "tls" : "admin");
-		else if (!https && l->https_port == 0 && !faults->lost)
+		else if (conf_https(conf) == NULL && l->https_port == 0 && !faults->lost)
 			conf_fault(faults, at,
 				"redirect-to-https = true needs a listener with tls = true, or an "
 				"https-port");

@@ -1,7 +1,7 @@
 /*
  * conf_check_name: the checks of server names. Called once per conf; changes nothing.
  */
-#include "conf/conf_check_name.h"
+#include "conf/conf_check.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -2,12 +2,11 @@
  * conf_check_server: the checks of server blocks. Called once per conf; gives each what it has of
  * the top level, and changes nothing else but what is refused, which becomes NULL; binds nothing.
  */
-#include "conf/conf_check_server.h"
+#include "conf/conf_check.h"
 
 #include <sys/stat.h>
 
 #include "base/slice.h"
-#include "conf/conf_check_name.h"
 #include "conf/conf_path.h"
 #include "conf/conf_table.h"
 
@@ -90,28 +89,12 @@ static bool has_public_listen(const struct conf *conf)
 	return false;
 }
 
-static bool is_below(const char *path, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	if (n == 0 || strncmp(path, prefix, n) != 0)
-		return false;
-	return prefix[n - 1] == '/' || strchr("/?#", path[n]) != NULL;
-}
-
 /* The redirect that holds for a path. */
 static const char *redirects(const struct conf_server *s, const char *path)
 {
-	const struct conf_location *found = NULL;
+	const struct conf_location *l = conf_location_of(s, path);
 
-	for (unsigned i = 0; i < s->nlocations; i++) {
-		const struct conf_location *l = &s->locations[i];
-
-		if (l->prefix != NULL && is_below(path, l->prefix) &&
-			(found == NULL || strlen(l->prefix) > strlen(found->prefix)))
-			found = l;
-	}
-	return found != NULL ? found->scope.redirect : s->scope.redirect;
+	return l != NULL ? l->scope.redirect : s->scope.redirect;
 }
 
 static void check_redirect(

@@ -12,8 +12,7 @@
 
 #include "base/fnv.h"
 #include "base/name_map.h"
-#include "conf/conf_check_name.h"
-#include "conf/conf_env.h"
+#include "conf/conf_check.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
@@ -89,16 +88,16 @@ static char *put_host(struct arena *arena, const char *text, const char *host)
 	char *made = arena_strdup(arena, text);
 	const char *at;
 
-	while (made != NULL && (at = strstr(made, CONF_ENV_HOST)) != NULL)
-		made = arena_printf(arena, "%.*s%s%s", (int)(at - made), made, host,
-			at + strlen(CONF_ENV_HOST));
+	while (made != NULL && (at = strstr(made, CONF_HOST)) != NULL)
+		made = arena_printf(
+			arena, "%.*s%s%s", (int)(at - made), made, host, at + strlen(CONF_HOST));
 	return made;
 }
 
 static bool has_host(const struct conf_list *list)
 {
 	for (unsigned i = 0; i < list->n; i++)
-		if (list->v[i] != NULL && strstr(list->v[i], CONF_ENV_HOST) != NULL)
+		if (list->v[i] != NULL && strstr(list->v[i], CONF_HOST) != NULL)
 			return true;
 	return false;
 }
@@ -137,7 +136,7 @@ static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
 {
 	char *log = s->log.access_log;
 
-	if (log != NULL && strstr(log, CONF_ENV_HOST) != NULL)
+	if (log != NULL && strstr(log, CONF_HOST) != NULL)
 		s->log.access_log = put_host(&h->conf->arena, log, host);
 	if (s->log.access_log == NULL && log != NULL)
 		conf_fault_oom(h->faults, &s->log.access_log_at);
@@ -184,19 +183,19 @@ static void host_look(struct hosts *h, unsigned of, const struct pattern *p, con
 /* False, after a fault: ${host} is no folder of its own. */
 static bool host_cut(struct hosts *h, const struct conf_server *s, struct pattern *p)
 {
-	const char *at = strstr(s->root, CONF_ENV_HOST);
+	const char *at = strstr(s->root, CONF_HOST);
 
-	p->tail = at + strlen(CONF_ENV_HOST);
+	p->tail = at + strlen(CONF_HOST);
 	p->head = arena_printf(&h->conf->arena, "%.*s", (int)(at - s->root), s->root);
 	if (p->head == NULL)
 		conf_fault_oom(h->faults, &s->root_at);
 	else if (at > s->root && at[-1] == '/' && (*p->tail == '/' || *p->tail == '\0') &&
-		 strstr(p->tail, CONF_ENV_HOST) == NULL)
+		 strstr(p->tail, CONF_HOST) == NULL)
 		return true;
 	else
 		conf_fault(h->faults, &s->root_at,
-			"root \"%.200s\": " CONF_ENV_HOST
-			" is the whole name of a folder, once: \"/srv/" CONF_ENV_HOST "/public\"",
+			"root \"%.200s\": " CONF_HOST
+			" is the whole name of a folder, once: \"/srv/" CONF_HOST "/public\"",
 			s->root);
 	return false;
 }
@@ -227,7 +226,7 @@ static void expand(struct hosts *h, unsigned of)
 	s->root = conf_none;
 	if (has_certificates(s))
 		clear_certificates(s);
-	if (s->log.access_log != NULL && strstr(s->log.access_log, CONF_ENV_HOST) != NULL) {
+	if (s->log.access_log != NULL && strstr(s->log.access_log, CONF_HOST) != NULL) {
 		s->log.access_log = h->conf->log.access_log;
 		s->log.access_log_at.file = NULL;
 	}
@@ -239,19 +238,18 @@ static void expand(struct hosts *h, unsigned of)
 
 static bool has_pattern(const struct conf_server *s)
 {
-	return s->root != NULL && strstr(s->root, CONF_ENV_HOST) != NULL;
+	return s->root != NULL && strstr(s->root, CONF_HOST) != NULL;
 }
 
 /* ${host} elsewhere than in a root. */
 static void check_alone(struct hosts *h, struct conf_server *s)
 {
-	bool log = s->log.access_log != NULL && strstr(s->log.access_log, CONF_ENV_HOST) != NULL;
+	bool log = s->log.access_log != NULL && strstr(s->log.access_log, CONF_HOST) != NULL;
 
 	if (!log && !has_certificates(s))
 		return;
 	conf_fault(h->faults, log ? &s->log.access_log_at : &s->tls.certificate_at,
-		"%s: " CONF_ENV_HOST
-		" is a host's whose folder is in root, which has no " CONF_ENV_HOST,
+		"%s: " CONF_HOST " is a host's whose folder is in root, which has no " CONF_HOST,
 		log ? "access-log" : "certificate");
 	if (log)
 		s->log.access_log = NULL;
@@ -296,7 +294,7 @@ uint64_t conf_hosts_look(const struct conf *conf)
 
 	for (const struct conf_server *s = conf->patterns; s != conf->patterns + conf->npatterns;
 		s++) {
-		const char *end = strstr(s->root, CONF_ENV_HOST);
+		const char *end = strstr(s->root, CONF_HOST);
 		struct dirent **entries;
 		char *head = strndup(s->root, (size_t)(end - s->root));
 		int n = head != NULL ? scandir(head, &entries, NULL, alphasort) : -1;

@@ -14,10 +14,10 @@
 #include "conf/conf_check.h"
 #include "conf/conf_fault.h"
 #include "conf/conf_hosts.h"
-#include "conf/conf_parse.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 #include "conf/conf_watched.h"
+#include "conf/parser.h"
 
 enum {
 	CONF_MEMORY_MAX = 256 << 20,

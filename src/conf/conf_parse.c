@@ -2,10 +2,9 @@
  * conf_parse: statements and blocks, on top of parser.c. Called by conf_load. Never
  * looks at the meaning of a value, and never stops at a fault.
  */
-#include "conf/conf_parse.h"
+#include "conf/parser.h"
 
 #include "conf/conf_foreign.h"
-#include "conf/conf_unknown.h"
 
 enum { NESTED_MAX = 8 };
 

@@ -41,7 +41,7 @@ struct conf_row {
 	enum conf_type type;
 	bool scoped; /* of struct conf_scope: what a section does not set it has of those around it
 		      */
-	bool hosts;  /* CONF_ENV_HOST may stand in it: some keys of a server */
+	bool hosts;  /* CONF_HOST may stand in it: some keys of a server */
 	enum conf_access access;
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */

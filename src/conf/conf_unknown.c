@@ -3,7 +3,7 @@
  * was probably meant. Called by conf_parse.c; it reads nothing of what follows but to skip a
  * section.
  */
-#include "conf/conf_unknown.h"
+#include "conf/parser.h"
 
 #include "base/assert.h"
 #include "conf/conf_foreign.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "conf/conf_env.h"
 #include "conf/conf_foreign.h"
 #include "conf/conf_lex.h"
 
@@ -313,10 +312,10 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 /* The host of a request is known where a request is. */
 static bool holds_host(const struct conf_row *row, const struct conf_value *v)
 {
-	bool any = v->text != NULL && strstr(v->text, CONF_ENV_HOST) != NULL;
+	bool any = v->text != NULL && strstr(v->text, CONF_HOST) != NULL;
 
 	for (unsigned i = 0; i < v->list.n; i++)
-		any |= strstr(v->list.v[i], CONF_ENV_HOST) != NULL;
+		any |= strstr(v->list.v[i], CONF_HOST) != NULL;
 	return any && !row->hosts;
 }
 
@@ -336,7 +335,7 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	*conf_member_at(obj, row) = *pos;
 	if (holds_host(row, v)) {
 		conf_fault(faults, pos,
-			"%s: " CONF_ENV_HOST " stands in the root, access-log, certificate and "
+			"%s: " CONF_HOST " stands in the root, access-log, certificate and "
 			"certificate-key of a server alone",
 			row->name);
 		set_null(row, obj);

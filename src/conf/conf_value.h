@@ -11,6 +11,10 @@
 #include "conf/conf_fault.h"
 #include "conf/conf_table.h"
 
+/* Stands for the host of a request, in root and other keys of a server: it is no variable of the
+ * environment. */
+#define CONF_HOST "${host}"
+
 enum conf_value_kind {
 	CONF_VALUE_WORD,
 	CONF_VALUE_STRING,

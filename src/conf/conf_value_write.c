@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "conf/conf_env.h"
 #include "conf/conf_value.h"
 
 static void format_size(char *buf, size_t size, uint64_t v)
@@ -88,7 +87,7 @@ void conf_value_write_string(const char *s, FILE *out)
 	putc('"', out);
 	for (; *s != '\0'; s++) {
 		if (*s == '"' || *s == '\\' ||
-			(strncmp(s, "${", 2) == 0 && strncmp(s, CONF_ENV_HOST, 7) != 0))
+			(strncmp(s, "${", 2) == 0 && strncmp(s, CONF_HOST, 7) != 0))
 			putc('\\', out);
 		putc(*s, out);
 	}

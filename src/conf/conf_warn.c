@@ -9,9 +9,6 @@
 
 #include "base/name_map.h"
 #include "conf/conf_fault.h"
-#include "conf/conf_limits.h"
-
-#define REALM "restricted" /* of conf.def, which -T writes out */
 
 enum {
 	CIRCLE_MAX = 16,
@@ -64,16 +61,6 @@ static void check_redirect(const struct warner *w, const struct conf_scope *p, c
 		"there; "
 		"redirect-keep-path says whether that is meant",
 		to, prefix);
-}
-
-/* Here, or in front of a proxy that says so. */
-static bool has_tls(const struct conf *conf)
-{
-	bool tls = conf->trusted_proxies.n > 0;
-
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		tls |= conf->listens[i].tls && !conf->listens[i].admin;
-	return tls;
 }
 
 static bool is_set(const struct conf_pos *at)
@@ -201,33 +188,10 @@ static void check_scope(
 			"fallback is never asked for: everything here is redirected");
 }
 
-static bool is_below(const char *path, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	return strncmp(path, prefix, n) == 0 &&
-	       (prefix[n - 1] == '/' || path[n] == '/' || path[n] == '\0');
-}
-
-/* The location of a path, or NULL. */
-static const struct conf_location *location_of(const struct conf_server *s, const char *path)
-{
-	const struct conf_location *best = NULL;
-
-	for (unsigned i = 0; i < s->nlocations; i++) {
-		const struct conf_location *l = &s->locations[i];
-
-		if (is_below(path, l->prefix) &&
-			(best == NULL || strlen(l->prefix) > strlen(best->prefix)))
-			best = l;
-	}
-	return best;
-}
-
 /* The scope whose redirect holds for a path. */
 static const struct conf_scope *scope_of(const struct conf_server *s, const char *path)
 {
-	const struct conf_location *l = location_of(s, path);
+	const struct conf_location *l = conf_location_of(s, path);
 
 	return l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
 }
@@ -301,31 +265,36 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 	}
 }
 
-static void tell_realm(const struct warner *w, const struct conf_scope *p)
+/* The i-th scope of s: its own, and behind it those of its locations; NULL: there is none. */
+static const struct conf_scope *nth_scope(const struct conf_server *s, unsigned i)
 {
-	if (is_set(&p->auth_basic_realm_at) && strcmp(p->auth_basic_realm, REALM) != 0)
-		warn_of(w, &p->auth_basic_realm_at,
-			"auth-basic-realm asks nobody for a password: that takes auth-basic-file");
+	if (i > s->nlocations)
+		return NULL;
+	return i == 0 ? &s->scope : &s->locations[i - 1].scope;
 }
 
-/* Realms of a server without any file: a location has what it does not set from the server. */
-static void check_realms(const struct warner *w, const struct conf_server *s)
-{
-	bool file = *s->scope.auth_basic_file != '\0';
+/* Keys that others do nothing without. */
+struct uses {
+	bool returns, redirects, passwords, rates, paces;
+};
 
-	for (unsigned i = 0; i < s->nlocations; i++)
-		file |= *s->locations[i].scope.auth_basic_file != '\0';
-	if (file)
-		return;
-	tell_realm(w, &s->scope);
-	for (unsigned i = 0; i < s->nlocations; i++)
-		tell_realm(w, &s->locations[i].scope);
+static void look_at_server(struct uses *u, const struct conf_server *s)
+{
+	const struct conf_scope *p;
+
+	u->redirects |= *s->redirects != '\0';
+	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++) {
+		u->returns |= p->returned != 0;
+		u->redirects |= *p->redirect != '\0';
+		u->passwords |= *p->auth_basic_file != '\0';
+		u->rates |= p->requests_per_second > 0;
+		u->paces |= p->bytes_per_second > 0 || p->connection_bytes_per_second > 0;
+	}
 }
 
-/* Keys that do nothing alone, in a server without the other one; the top level says them for all.
- */
-static void tell_lonely(
-	const struct warner *w, const struct conf_scope *p, bool returns, bool redirects)
+/* Keys that do nothing alone, in a server without the other one; the top level, or the section
+ * limits, says them for all. */
+static void tell_lonely(const struct warner *w, const struct conf_scope *p, const struct uses *u)
 {
 	const struct conf_scope *top = &w->conf->scope;
 	const struct {
@@ -333,11 +302,15 @@ static void tell_lonely(
 		const char *key, *of;
 		bool used;
 	} keys[] = {
-		{ &p->return_page_at, &top->return_page_at, "return-page", "return", returns },
+		{ &p->return_page_at, &top->return_page_at, "return-page", "return", u->returns },
 		{ &p->return_except_at, &top->return_except_at, "return-except", "return",
-			returns },
+			u->returns },
 		{ &p->redirect_status_at, &top->redirect_status_at, "redirect-status", "redirect",
-			redirects },
+			u->redirects },
+		{ &p->auth_basic_realm_at, &top->auth_basic_realm_at, "auth-basic-realm",
+			"auth-basic-file", u->passwords },
+		{ &p->requests_burst_at, &w->conf->limits.requests_burst_at, "requests-burst",
+			"requests-per-second", u->rates || p->requests_burst == 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -348,16 +321,41 @@ static void tell_lonely(
 
 static void check_lonely(const struct warner *w, const struct conf_server *s)
 {
-	bool returns = s->scope.returned != 0;
-	bool redirects = *s->scope.redirect != '\0' || *s->redirects != '\0';
+	const struct conf_scope *p;
+	struct uses u = { 0 };
 
-	for (unsigned i = 0; i < s->nlocations; i++) {
-		returns |= s->locations[i].scope.returned != 0;
-		redirects |= *s->locations[i].scope.redirect != '\0';
-	}
-	tell_lonely(w, &s->scope, returns, redirects);
-	for (unsigned i = 0; i < s->nlocations; i++)
-		tell_lonely(w, &s->locations[i].scope, returns, redirects);
+	look_at_server(&u, s);
+	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++)
+		tell_lonely(w, p, &u);
+}
+
+static void check_limits(const struct warner *w)
+{
+	const struct conf_limits *l = &w->conf->limits;
+	struct uses u = { 0 };
+	bool any;
+
+	for (unsigned i = 0; i < w->conf->nservers; i++)
+		look_at_server(&u, &w->conf->servers[i]);
+	any = u.rates || u.paces || l->new_connections_per_second > 0 ||
+	      l->connections_per_client > 0 || l->uploads_per_client > 0;
+	if (l->requests_burst > 0 && !u.rates)
+		warn_of(w, &l->requests_burst_at,
+			"requests-burst does nothing without requests-per-second");
+	for (unsigned i = 0; i < l->limit_exempt.n; i++)
+		if (strcmp(l->limit_exempt.v[i], "all") == 0 ||
+			slice_ends(slice_str(l->limit_exempt.v[i]), SLICE("/0")))
+			warn_of(w, &l->limit_exempt_at,
+				"limit-exempt \"%.100s\": limits hold for nobody",
+				l->limit_exempt.v[i]);
+	if (l->limit_exempt.n > 0 && !any)
+		warn_of(w, &l->limit_exempt_at,
+			"limit-exempt does nothing: there is no limit by client, as "
+			"requests-per-second is");
+	if (l->limit_dry_run && !any)
+		warn_of(w, &l->limit_dry_run_at,
+			"limit-dry-run does nothing: there is no limit by client, as "
+			"requests-per-second is");
 }
 
 /* nginx's line has the format behind the file. */
@@ -423,9 +421,9 @@ static void warn_of_server(const struct warner *w, const struct conf_server *s)
 	check_circle(w, s, &s->scope, s->name);
 	check_lonely(w, s);
 	check_files(w, s->files, s->nfiles);
-	check_realms(w, s);
 	check_log(w, &s->log);
-	if (*s->strict_transport_security != '\0' && !has_tls(w->conf))
+	if (*s->strict_transport_security != '\0' && conf_https(w->conf) == NULL &&
+		w->conf->trusted_proxies.n == 0)
 		warn_of(w, &s->strict_transport_security_at,
 			"strict-transport-security is sent over TLS alone, and no listener has tls "
 			"= "
@@ -486,6 +484,6 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 	check_listens(&w);
 	check_handshakes(&w);
 	check_log(&w, &conf->log);
-	conf_limits_check(conf, &said, warn, ctx);
+	check_limits(&w);
 	name_map_fini(&w.names);
 }

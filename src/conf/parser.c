@@ -1,12 +1,12 @@
 /*
  * parser: tokens, values and recovery for conf_parse.c. Every loop in here consumes a token or
- * ends, and none recurses, so that no text can hold it up.
+ * ends, and none recurses, so that no text can hold it up. What a variable of the environment holds
+ * is not looked at again, so that it cannot be more than a value.
  */
 #include "conf/parser.h"
 
 #include <stdarg.h>
-
-#include "conf/conf_env.h"
+#include <stdlib.h>
 
 void parser_next(struct parser *p)
 {
@@ -103,13 +103,124 @@ void parser_skip_line(struct parser *p, unsigned line)
 	}
 }
 
+/* --- variables of the environment ------------------------------------------------------------- */
+
+#define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+enum { NAME_SIZE = 128 };
+
+/* A text is gone through twice, for its length, with to NULL, and for its bytes. */
+struct copy {
+	struct slice rest;
+	char *to;
+	size_t n;
+	const char *why; /* a fault, NULL for none */
+	char name[NAME_SIZE];
+};
+
+static void env_put(struct copy *c, const char *p, size_t n)
+{
+	if (c->to != NULL)
+		memcpy(c->to + c->n, p, n);
+	c->n += n;
+}
+
+static void env_skip(struct copy *c, size_t n)
+{
+	c->rest = slice_of(c->rest.p + n, c->rest.n - n);
+}
+
+static bool has_control(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return true;
+	return false;
+}
+
+/* inner: what stands between the braces. */
+static void env_variable(struct copy *c, struct slice inner)
+{
+	const char *colon = memchr(inner.p, ':', inner.n), *value;
+	size_t n = colon != NULL ? (size_t)(colon - inner.p) : inner.n;
+
+	if (n == 0 || n >= NAME_SIZE) {
+		c->why = "a variable is written ${NAME} or ${NAME:default}, a \"${\" itself \\${";
+		return;
+	}
+	memcpy(c->name, inner.p, n);
+	c->name[n] = '\0';
+	value = getenv(c->name);
+	if (strspn(c->name, WORD) != n)
+		c->why = "is no name of a variable; a \"${\" itself is written \\${";
+	else if (colon != NULL && (value == NULL || *value == '\0'))
+		env_put(c, colon + 1, inner.n - n - 1);
+	else if (value == NULL)
+		c->why = "is not set in the environment; ${NAME:default} would have a default";
+	else if (has_control(value))
+		c->why = "holds a control byte";
+	else
+		env_put(c, value, strlen(value));
+}
+
+/* The rest begins with "${". */
+static void env_dollar(struct copy *c)
+{
+	const char *end = memchr(c->rest.p, '}', c->rest.n);
+	size_t n = end != NULL ? (size_t)(end - c->rest.p) + 1 : 0;
+
+	c->name[0] = '\0';
+	if (slice_starts(c->rest, SLICE(CONF_HOST)))
+		env_put(c, c->rest.p, n);
+	else if (end == NULL)
+		c->why = "this \"${\" has no \"}\"";
+	else
+		env_variable(c, slice_of(c->rest.p + 2, n - 3));
+	env_skip(c, n);
+}
+
+static void env_go(struct copy *c, bool is_string)
+{
+	while (c->rest.n > 0 && c->why == NULL) {
+		if (slice_starts(c->rest, SLICE("${"))) {
+			env_dollar(c);
+			continue;
+		}
+		if (is_string && c->rest.p[0] == '\\' && c->rest.n > 1)
+			env_skip(c, 1);
+		env_put(c, c->rest.p, 1);
+		env_skip(c, 1);
+	}
+}
+
 char *parser_string(struct parser *p, const struct conf_tok *tok)
 {
 	const struct conf_pos pos = parser_pos(p, tok->line);
+	bool is_string = tok->kind == CONF_TOK_STRING;
+	struct copy c = { .rest = tok->text };
+	char *out;
 
-	return conf_env_expand(
-		&p->conf->arena, tok->text, tok->kind == CONF_TOK_STRING, &pos, p->faults);
+	env_go(&c, is_string);
+	if (c.why != NULL) {
+		/* It may have been a key, or a section, that would be missed. */
+		p->faults->lost = true;
+		conf_fault(p->faults, &pos, "%s%s%s%s", c.name[0] != '\0' ? "${" : "", c.name,
+			c.name[0] != '\0' ? "} " : "", c.why);
+		return NULL;
+	}
+	out = arena_alloc(&p->conf->arena, c.n + 1);
+	if (out == NULL) {
+		conf_fault_oom(p->faults, &pos);
+		return NULL;
+	}
+	c = (struct copy){ .rest = tok->text, .to = out };
+	env_go(&c, is_string);
+	out[c.n] = '\0';
+	return out;
 }
+
+/* --- values --------------------------------------------------------------------------------------
+ */
 
 /* Whether a statement begins here, which no list can hold. */
 static bool at_statement(const struct parser *p)

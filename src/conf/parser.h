@@ -1,7 +1,8 @@
 /*
- * parser: what the grammar stands on: the current token, faults at lines of this file, values, and
- * skipping behind a fault. Only conf_parse.c and conf_unknown.c use it; it knows no section and no
- * key.
+ * parser: the grammar of h2d.conf, and what it stands on: the current token, faults at lines of
+ * this file, values, and skipping behind a fault. Called by conf_load with the text of each file;
+ * stores what it finds through conf_value and conf_table. After a fault it goes on where the next
+ * statement begins, so that one mistake is one message and every mistake has one.
  */
 #ifndef H2D_CONF_PARSER_H
 #define H2D_CONF_PARSER_H
@@ -69,10 +70,40 @@ void parser_skip_line(struct parser *p, unsigned line);
 /* The current token is "{": skips behind its "}". */
 void parser_skip_block(struct parser *p);
 
-/* The text of a STRING or WORD, variables replaced, in the arena; NULL after a fault. */
+/*
+ * The text of a STRING or WORD in the arena, without its escapes; variables of the environment are
+ * replaced: ${NAME}, and ${NAME:default} where it is not set, or empty. NULL after a fault.
+ */
 char *parser_string(struct parser *p, const struct conf_tok *tok);
 
 /* The value of key, whose "=" is consumed. false: there is none worth storing (reported). */
 bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v);
+
+/* --- the grammar (conf_parse.c) --------------------------------------------------------------- */
+
+enum { CONF_FILE_MAX = 1 << 20 }; /* bytes of one file */
+
+void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
+	struct conf_faults *faults);
+
+/* --- words that are not known (conf_unknown.c) ------------------------------------------------ */
+
+/* A section as messages name it. */
+const char *conf_unknown_place(const struct conf_section *section);
+
+/* section has no such key. */
+void conf_unknown_key(
+	struct parser *p, const struct conf_section *section, const struct conf_tok *key);
+
+/* "KEY WHAT: section \"title\" { ... }", as section is written. */
+void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char *what,
+	const struct conf_section *section);
+
+/* There is no section of that name; section is the one around it. Skips its block. */
+void conf_unknown_section(
+	struct parser *p, const struct conf_section *section, const struct conf_tok *key);
+
+/* No handler of that name has keys. */
+void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title);
 
 #endif

@@ -15,7 +15,7 @@
 #include "machine/cache_room.h"
 #include "machine/user_access.h"
 #include "sandbox/sandbox.h"
-#include "sites/certs_check.h"
+#include "sites/certs.h"
 
 enum { SITES_MEMORY = 256 << 20 };
 

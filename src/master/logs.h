@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "conf/conf_access_log.h"
+#include "conf/conf.h"
 #include "sandbox/privs.h"
 
 struct logs {

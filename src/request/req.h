@@ -23,7 +23,6 @@
 #include "request/req_record.h"
 #include "rules/route.h"
 #include "rules/site.h"
-#include "rules/site_memo.h"
 
 enum { STREAM_INTERIM_FIELDS_MAX = 16 };
 

@@ -5,8 +5,6 @@
  */
 #include "rules/route.h"
 
-#include "rules/route_tree.h"
-
 /* By what a listener is: the scopes of handlers that answer there. */
 static const unsigned answering[] = {
 	[H2D_ON_PUBLIC] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_ANY,

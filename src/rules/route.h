@@ -33,7 +33,7 @@ struct route {
 	const char *params[ROUTE_PARAMS_MAX]; /* names, in the order of the pattern */
 };
 
-struct route_node; /* route_tree.h, for the generator and the lookup only */
+struct route_node; /* below, for the generator and the lookup only */
 
 struct route_table {
 	const struct route *routes;
@@ -74,5 +74,23 @@ unsigned route_methods(const struct route_table *t, enum h2d_scope here);
 
 /* --routes: one line per route: method, pattern, handler, listeners, request body. */
 void route_print(const struct route_table *t, FILE *out);
+
+/* A pattern up to some segment, for route.c and route_gen alone. Children are indices into
+ * route_table.nodes; 0 is none, for nodes[0] is nobody's child. */
+struct route_node {
+	const char *segment;          /* the literal that leads here; of no use in other nodes */
+	uint16_t len;                 /* its bytes */
+	uint16_t literals, nliterals; /* children: adjacent, by length, then by bytes */
+	uint16_t param;               /* the child for any one segment */
+	uint16_t rest;                /* the child for all that is left */
+	uint16_t methods;             /* bit per enum h2d_method; 0: no pattern ends here */
+	uint16_t routes[H2D_METHODS]; /* index of the route, where methods has the bit */
+};
+
+/* The bit of route_table.begins for a path that begins with "/" and these two bytes. */
+static inline unsigned route_begin(const char *two)
+{
+	return ((unsigned char)two[0] * 7u + (unsigned char)two[1]) % 64;
+}
 
 #endif

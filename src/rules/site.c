@@ -283,3 +283,76 @@ const struct site_error_page *site_error_page(const struct site *s, int status)
 			return &s->error_pages[i];
 	return NULL;
 }
+
+/* --- trusted proxies -------------------------------------------------------------------------- */
+
+const char *proxies_add(struct proxies *p, struct addr_range *room, const char *text)
+{
+	const char *why;
+
+	if (strcmp(text, "unix") == 0) {
+		p->any_unix = true;
+		return NULL;
+	}
+	why = addr_range_parse(text, &room[p->n]);
+	if (why != NULL && strcmp(why, ADDR_RANGE_NO_ADDRESS) == 0)
+		return ADDR_RANGE_NO_ADDRESS ", nor \"unix\"";
+	p->ranges = room;
+	p->n += why == NULL;
+	return why;
+}
+
+bool proxies_trust(const struct proxies *p, const struct addr *from)
+{
+	if (from->sa.sa_family == AF_UNIX)
+		return p->any_unix;
+	for (unsigned i = 0; i < p->n; i++)
+		if (addr_range_contains(&p->ranges[i], from))
+			return true;
+	return false;
+}
+
+/* --- authorities that come again and again ---------------------------------------------------- */
+
+static struct site_memo_entry *memo_entry(struct site_memo *m, struct slice authority)
+{
+	unsigned hash = (unsigned)authority.n + (unsigned char)authority.p[0] * 3u +
+			(unsigned char)authority.p[authority.n / 2] * 5u +
+			(unsigned char)authority.p[authority.n - 1] * 7u;
+
+	return &m->entries[hash % SITE_MEMO_ENTRIES];
+}
+
+static bool is_malformed(struct slice authority)
+{
+	return authority.n > 0 && authority_host(authority).n == 0;
+}
+
+/* Not inline: most authorities were there before. */
+static __attribute__((noinline)) const struct site *memo_add(
+	struct site_memo *m, const struct sites *s, struct slice authority)
+{
+	const struct site *site = is_malformed(authority) ? NULL : sites_find(s, authority);
+	struct site_memo_entry *e;
+
+	if (site == NULL || authority.n == 0 || authority.n > SITE_MEMO_TEXT)
+		return site;
+	e = memo_entry(m, authority);
+	e->site = site;
+	e->n = (uint8_t)authority.n;
+	memcpy(e->text, authority.p, authority.n);
+	return site;
+}
+
+const struct site *site_memo_find(
+	struct site_memo *m, const struct sites *s, struct slice authority)
+{
+	const struct site_memo_entry *e;
+
+	if (authority.n == 0)
+		return sites_find(s, authority);
+	e = memo_entry(m, authority);
+	if (e->n == authority.n && memcmp(e->text, authority.p, authority.n) == 0)
+		return e->site;
+	return memo_add(m, s, authority);
+}

@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr_range.h"
 #include "base/conf_pos.h"
 #include "base/prefix_index.h"
+#include "base/slice.h"
 #include "http/field.h"
-#include "rules/proxies.h"
 #include "rules/redirect.h"
 
 struct access;     /* share/access.h */
@@ -21,6 +22,34 @@ struct subjects;   /* rules/subject.h */
 struct pace_limit; /* request/pace.h */
 struct rate;       /* share/tally.h */
 struct mime_types; /* http/mime.h */
+
+/* --- whom the configuration lets say who a client is (trusted-proxies), and where ---------------
+ */
+
+enum proxies_field {
+	PROXIES_NO_FIELD, /* the address is the connection's */
+	PROXIES_X_FORWARDED_FOR,
+	PROXIES_FORWARDED,
+	PROXIES_NAMED, /* one address in the field of that name */
+};
+
+struct proxies {
+	const struct addr_range *ranges;
+	unsigned n;
+	bool any_unix; /* whoever comes over a unix socket */
+	enum proxies_field field;
+	struct slice name;               /* of PROXIES_NAMED, lower case */
+	const struct conf_pos *field_at; /* where the configuration says so; NULL in tests */
+};
+
+/*
+ * "10.0.0.0/8", "2001:db8::1" or "unix": goes into *p, whose ranges are room's, which has room for
+ * it. NULL, or what is wrong with it, a const string.
+ */
+const char *proxies_add(struct proxies *p, struct addr_range *room, const char *text);
+
+/* Whether what comes from this address is believed. Never of one that is not known. */
+bool proxies_trust(const struct proxies *p, const struct addr *from);
 
 /* Fields of location->headers: the reader of the configuration refuses more, inherited ones
  * included. */
@@ -241,5 +270,27 @@ const struct site_error_page *site_error_page(const struct site *s, int status);
 
 /* One site that serves tree 0 without any settings but index.html and utf-8: for tests. */
 extern const struct sites sites_plain;
+
+/* Few authorities, which clients of one worker send again and again, and what sites_find() said. */
+enum {
+	SITE_MEMO_ENTRIES = 16, /* a power of two */
+	SITE_MEMO_TEXT = 55,    /* longer ones are taken apart each time */
+};
+
+struct site_memo_entry {
+	const struct site *site;
+	uint8_t n; /* bytes of text; 0: nobody has the entry */
+	char text[SITE_MEMO_TEXT];
+};
+
+/* All zero: empty. Good for one struct sites, and one thread. An authority that falls on another's
+ * entry takes it. */
+struct site_memo {
+	struct site_memo_entry entries[SITE_MEMO_ENTRIES];
+};
+
+/* As sites_find(); NULL: the authority is malformed. One that is empty is not. */
+const struct site *site_memo_find(
+	struct site_memo *m, const struct sites *s, struct slice authority);
 
 #endif

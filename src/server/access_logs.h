@@ -1,13 +1,13 @@
 /*
  * access_logs: all access logs of a worker, and which of them a request belongs to. Several servers
  * may have the same file, with a format each; the descriptors are in the order of
- * conf/conf_access_log.h. The worker owns it.
+ * conf_access_logs(). The worker owns it.
  */
 #ifndef H2D_SERVER_ACCESS_LOGS_H
 #define H2D_SERVER_ACCESS_LOGS_H
 
 #include "base/log_out.h"
-#include "conf/conf_access_log.h"
+#include "conf/conf.h"
 #include "event/loop.h"
 #include "server/access_line.h"
 

@@ -1,7 +1,8 @@
 /*
  * certs: from sections tls to certificates: which server block has which, which one is the
- * default, and which one a client is shown. The master makes it with each generation and a worker
- * looks names up in it; it borrows its strings from the configuration and never outlives it.
+ * default, which one a client is shown, and what an operator should know of them. The master makes
+ * it with each generation and a worker looks names up in it; it borrows its strings from the
+ * configuration and never outlives it.
  */
 #ifndef H2D_SITES_CERTS_H
 #define H2D_SITES_CERTS_H
@@ -49,5 +50,17 @@ int64_t certs_expire(const struct certs *c);
 
 /* A certs of zeros is none. */
 void certs_fini(struct certs *c);
+
+/*
+ * Warns, each at its line, of certificates that have expired or will within 14 days of now (seconds
+ * since 1970), that clients may not trust, that are not good for a name of their server, whose OCSP
+ * response is not sent, or whose key everybody may read.
+ */
+void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
+	void *ctx);
+
+/* Warns of responses of e that are not sent any more: once, until all are again. warn NULL: it was
+ * said. */
+void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
 
 #endif

@@ -3,7 +3,7 @@
  * may end in "*", and TO in ":splat". Called while a generation is
  * built; the file is read as a whole into the sites' memory, cut into words there, and closed.
  */
-#include "sites/redirects_file.h"
+#include "sites/site_maker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conf/conf_check_server.h"
+#include "conf/conf_check.h"
 #include "conf/conf_table.h"
 #include "http/path.h"
 

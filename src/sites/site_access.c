@@ -2,7 +2,7 @@
  * site_access: the keys allow, deny, allow-subject, auth-basic-file and satisfy of a location or
  * its server. Called by site_locations.c; what it makes lies in the memory of the sites.
  */
-#include "sites/site_access.h"
+#include "sites/site_maker.h"
 
 #include "auth/auth_queue.h"
 #include "rules/subject.h"

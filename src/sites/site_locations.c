@@ -2,13 +2,12 @@
  * site_locations: a struct location of each location block, and of its server block for the paths
  * that no location has; each inherits here what it does not set. Called by sites.c.
  */
-#include "sites/site_locations.h"
+#include "sites/site_maker.h"
 
 #include <stdlib.h>
 
 #include "http/method.h"
 #include "request/pace.h"
-#include "sites/site_access.h"
 
 /* --- add-header ------------------------------------------------------------------------------- */
 

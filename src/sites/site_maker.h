@@ -1,13 +1,17 @@
 /*
- * site_maker: the memory that sites lie in, the place where faults go, and the media types of
- * servers. For sites.c, site_locations.c and trees.c.
+ * site_maker: the memory that sites lie in, the place where faults go, media types, and the parts
+ * of a site that have files of their own: locations, who may ask, redirects. For sites.c and
+ * trees.c.
  */
 #ifndef H2D_SITES_SITE_MAKER_H
 #define H2D_SITES_SITE_MAKER_H
 
 #include "base/arena.h"
+#include "conf/conf.h"
 #include "conf/conf_fault.h"
 #include "http/mime.h"
+#include "rules/redirect.h"
+#include "rules/site.h"
 
 struct location; /* rules/site.h */
 
@@ -40,5 +44,36 @@ void site_maker_check_value(
  * all; their strings are the configuration's. A fault for each that is wrong or there twice. */
 void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
 	const struct conf_server *s);
+
+/* --- locations (site_locations.c) ------------------------------------------------------------- */
+
+/* The fields that the top level adds to those of all servers; NULL when memory is out. */
+const struct location *site_locations_top(struct site_maker *m, const struct conf *conf);
+
+/*
+ * Sets site->all and site->locations, the longest first. site has its root; roots: the number of
+ * each location's. What is wrong goes to m, which has its top.
+ */
+void site_locations_make(struct site_maker *m, struct site *site, const struct conf_server *s,
+	const unsigned *roots);
+
+/* --- who may ask (site_access.c) -------------------------------------------------------------- */
+
+/* Addresses, subjects and users of location, as p has them; a fault for each that is wrong, where
+ * it stands. public: everybody may write. */
+void site_access_make(
+	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public);
+
+/* The clients of limit-exempt, an IPv6 address with no more than client-prefix bits; NULL as below.
+ */
+const struct access *site_access_exempt(struct site_maker *m);
+
+/* The clients of return-except; NULL: none, or memory is out. */
+const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from);
+
+/* --- redirects (redirects_file.c) ------------------------------------------------------------- */
+
+/* The redirects of s, in m's memory. NULL: it has none, or after a fault, at a line of the file. */
+const struct redirects *redirects_file_read(struct site_maker *m, const struct conf_server *s);
 
 #endif

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 
 #include "share/tally.h"
-#include "sites/redirects_file.h"
-#include "sites/site_access.h"
-#include "sites/site_locations.h"
+#include "sites/site_maker.h"
 
 /* "files/" and "files" are both "/files". */
 static void set_uploads(struct site_maker *m, struct site *site, struct slice dir)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "conf/conf_parse.h"
 #include "conf/conf_table.h"
+#include "conf/parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

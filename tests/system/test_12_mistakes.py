@@ -74,10 +74,6 @@ MISTAKES = {
 	"a group of its own": ('group = "www-data"\n' + SERVED, 1, "its group comes along"),
 	"a variable of the shell": ('server "_" {\nroot = "$HOME/www"\n}\n', 2, "${NAME}"),
 	"nginx.conf": ("user www-data;\nevents { }\nhttp {\n server { listen 80; }\n root /srv;\n}\n", 1, "configuration of nginx"),
-	"Caddyfile": ("example.com {\n root * /srv\n file_server\n}\n", 1, "configuration of Caddy"),
-	"h2o.conf": ("listen: 80\nhosts:\n  default:\n    paths:\n", 1, "configuration of h2o"),
-	"lighttpd.conf": ('server.port = 80\nserver.document-root = "/srv"\n', 1, "configuration of lighttpd"),
-	"apache2.conf": ("ServerRoot /etc\nListen 80\n", 1, "configuration of Apache"),
 	"UTF-16": (SERVED.encode("utf-16"), 0, "save it as UTF-8"),
 }
 
@@ -113,7 +109,7 @@ WARNED = {
 	"a colon in cache-control": ('location "/a" { cache-control = "max-age: 3600" }', 'a directive has "="'),
 	"redirects in a circle": ('location "/a.html" { redirect = "/b.html" }  location "/b.html" { redirect = "/a.html" }', "go in circles"),
 	"a fallback beside a redirect": ('location "/a" { redirect = "/b/"  fallback = "/c.html" }', "fallback is never asked for"),
-	"a realm without a file": ('location "/a" { auth-basic-realm = "x" }', "asks nobody for a password"),
+	"a realm without a file": ('location "/a" { auth-basic-realm = "x" }', "auth-basic-realm does nothing without auth-basic-file"),
 	"several names with commas": ('files "*.png, *.jpg" { }', "several names are a list: {"),
 	"several names with spaces": ('files "*.png *.jpg" { }', "several names are a list: {"),
 	"nginx's sign of an expression": ('files "~ png" { }', '"*" is any bytes'),

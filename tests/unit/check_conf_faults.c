@@ -147,11 +147,6 @@ static const struct {
 			"h2d.conf:3|unknown section \"qqqqqq\" in the top level" } },
 	{ "user www-data;\nevents { }\nhttp {\n server {\n  listen 80;\n }\n}\n",
 		{ "h2d.conf:1|configuration of nginx" } },
-	{ "# mine\n:80 {\n root * /srv\n file_server\n}\n",
-		{ "h2d.conf:2|configuration of Caddy" } },
-	{ "listen: 80\nhosts:\n  default:\n    paths:\n", { "h2d.conf:1|configuration of h2o" } },
-	{ "server.port = 80\nserver.document-root = \"/srv\"\n",
-		{ "h2d.conf:1|configuration of lighttpd" } },
 	{ "<VirtualHost *:80>\nDocumentRoot /srv\n</VirtualHost>\n",
 		{ "h2d.conf:1|configuration of Apache" } },
 	{ "server \"_\" {\nroot = \xe2\x80\x9c/srv\xe2\x80\x9d\ncharset = 'utf-8'\n}\n",
@@ -412,33 +407,11 @@ TEST_ROWS(each_faulty, cases)
 static const struct {
 	const char *address, *part;
 } addresses[] = {
-	{ "", "ADDRESS:PORT" },
 	{ "80", "ADDRESS:PORT" },
-	{ "*:80", "*:80" },
 	{ "localhost:80", "localhost" },
-	{ "127.0.0.1:", "port" },
-	{ "127.0.0.1:99999", "port" },
-	{ "127.0.0.1:080", "port" },
-	{ "127.0.0.1:-1", "port" },
-	{ "127.0.0.256:80", "IPv4" },
-	{ "127.1:80", "IPv4" },
-	{ "::1:80", "[ADDRESS]" },
-	{ "[::1]", "[ADDRESS]" },
-	{ "[::1]80", "[ADDRESS]" },
-	{ "[::1", "[ADDRESS]" },
-	{ "[::g]:80", "IPv6" },
-	{ "[127.0.0.1]:80", "IPv6" },
 	{ "[::1]:80x", "port" },
-	{ "[fe80::1%lo]:80", "IPv6" },
-	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", "IPv6" },
-	{ "unix:rel", "absolute" },
-	{ "unix:", "absolute" },
-	{ "unix:/tmp/", "folder" },
 	{ "unix:/no/such/folder/s", "/no/such/folder" },
 	{ "unix:/tmp", "directory" },
-	{ "unix:/tmp/0123456789012345678901234567890123456789012345678901234567890123456789"
-	  "0123456789012345678901234567890123456789",
-		"107" },
 };
 
 TEST_ROWS(each_address, addresses)

@@ -2,8 +2,10 @@
 #include "rules/site.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "http/authority.h"
 #include "unit.h"
 
 static struct site v[5];
@@ -258,6 +260,106 @@ TEST(rules_of_names)
 				      &rule.settings) == cases[i].fits,
 			"%s %s", cases[i].pattern, cases[i].path);
 	}
+}
+
+/* --- the memo says what sites_find() says, the first time and later --------------------------- */
+
+static struct site_memo memo;
+
+static void same(const char *text)
+{
+	struct slice authority = slice_str(text);
+	bool malformed = authority.n > 0 && authority_host(authority).n == 0;
+
+	for (int times = 0; times < 2; times++)
+		ck_assert_msg(site_memo_find(&memo, &sites, authority) ==
+				      (malformed ? NULL : sites_find(&sites, authority)),
+			"\"%s\"", text);
+}
+
+TEST(authorities)
+{
+	static const char *const list[] = { "", "example.com", "example.com:8443", "EXAMPLE.com",
+		"www.example.com", "example.com:x", "[::1]", "[::1", "u@example.com", "exbmple.com",
+		"ww.a.long.name.that.has.55.bytes.as.it.is.example.com:1",
+		"ww.a.long.name.that.has.56.bytes.as.it.is.example.com:12" };
+	unsigned n = sizeof(list) / sizeof(list[0]);
+
+	for (unsigned times = 0; times < 3; times++)
+		for (unsigned i = 0; i < n; i++) {
+			same(list[i]);
+			same(list[(i + 5) % n]);
+		}
+}
+
+/* More than it has places for, those of all three sites on the same ones. */
+TEST(many)
+{
+	static const char *const before[] = { "", "example.com:", "" };
+	static const char *const behind[] = { ".example.com", "", ".org" };
+	char text[32];
+
+	for (unsigned i = 0; i < 9000; i++) {
+		snprintf(text, sizeof(text), "%s%u%s", before[i % 3], i / 7 * 2654435761u % 1000,
+			behind[i % 3]);
+		same(text);
+	}
+}
+
+/* --- trusted proxies -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *text, *why; /* NULL: it is right */
+} entries[] = {
+	{ "10.0.0.0/8", NULL },
+	{ "192.0.2.1", NULL },
+	{ "2001:db8::/32", NULL },
+	{ "unix", NULL },
+	{ "all", "not an IPv4 or IPv6 address, nor \"unix\"" },
+	{ "unix:", "not an IPv4 or IPv6 address, nor \"unix\"" },
+	{ "", "not an IPv4 or IPv6 address, nor \"unix\"" },
+	{ "10.0.0.1/8", "the address has bits set behind its prefix" },
+};
+
+TEST_ROWS(an_entry, entries)
+{
+	struct proxies p = { 0 };
+	struct addr_range room[1];
+	const char *why = proxies_add(&p, room, entries[_i].text);
+
+	if (entries[_i].why == NULL)
+		ck_assert_ptr_null(why);
+	else
+		ck_assert_str_eq(why, entries[_i].why);
+	ck_assert_uint_eq(p.n + p.any_unix, why == NULL);
+}
+
+static const struct {
+	const char *address;
+	bool trusted;
+} addresses[] = {
+	{ "10.1.2.3:1", true },
+	{ "11.1.2.3:1", false },
+	{ "[2001:db8::1]:1", true },
+	{ "[2001:db9::1]:1", false },
+	{ "[::ffff:10.0.0.1]:1", true },
+};
+
+TEST_ROWS(an_address, addresses)
+{
+	struct addr_range room[2];
+	struct proxies p = { 0 };
+	struct addr a, nobody = { 0 }, on_unix;
+
+	ck_assert_ptr_null(addr_parse("unix:/x", &on_unix));
+	ck_assert_ptr_null(addr_parse(addresses[_i].address, &a));
+	ck_assert(!proxies_trust(&p, &a) && !proxies_trust(&p, &on_unix));
+	ck_assert_ptr_null(proxies_add(&p, room, "10.0.0.0/8"));
+	ck_assert_ptr_null(proxies_add(&p, room, "2001:db8::/32"));
+	ck_assert_int_eq(proxies_trust(&p, &a), addresses[_i].trusted);
+	ck_assert(!proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
+	ck_assert_ptr_null(proxies_add(&p, room, "unix"));
+	ck_assert(proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
 }
 
 UNIT_STATEMENT(begin, qsort(names, sites.nnames, sizeof(names[0]), site_name_order))
