@@ -42,35 +42,24 @@ extern const struct route_table routes_table; /* made from routes.def */
 #define NGHTTP2_LINKED ""
 #endif
 
-static void print_fault(void *ctx, const struct conf_pos *pos, const char *message)
-{
-	char text[CONF_FAULT_TEXT];
-
-	(void)ctx;
-	conf_fault_format(pos, message, text, sizeof(text));
-	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
-}
-
 static void print_warning(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	char text[CONF_FAULT_TEXT], warning[CONF_FAULT_TEXT];
+	char warning[CONF_FAULT_TEXT];
 
 	snprintf(warning, sizeof(warning), "warning: %s", message);
-	conf_fault_format(pos, warning, text, sizeof(text));
-	(void)ctx;
-	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
+	conf_fault_print(ctx, pos, warning);
 }
 
 static int test(const struct conf_override *ov)
 {
-	struct conf *conf = conf_load_faulty(ov, print_fault, NULL);
+	struct conf *conf = conf_load_faulty(ov, conf_fault_print, NULL);
 	struct resources resources;
 	int rc;
 
 	if (conf == NULL)
 		return EXIT_FAILURE;
-	rc = gen_resources_init(&resources, conf, print_fault, NULL);
-	if (kernel_check(print_fault, print_warning, NULL) < 0 || conf->faulty)
+	rc = gen_resources_init(&resources, conf, conf_fault_print, NULL);
+	if (kernel_check(conf_fault_print, print_warning, NULL) < 0 || conf->faulty)
 		rc = -1;
 	if (rc == 0) {
 		clock_update();
@@ -96,11 +85,7 @@ static int flushed(void)
 static int explain_as_user(const struct options *o, const struct conf *conf)
 {
 	struct resources resources;
-	int rc = gen_resources_init(&resources, conf, print_fault, NULL);
-	const struct explain_by by = { .conf = conf,
-		.trees = &resources.trees,
-		.sites = resources.sites,
-		.certs = &resources.certs };
+	int rc = gen_resources_init(&resources, conf, conf_fault_print, NULL);
 
 	log_max = LEVEL_WARN;
 	if (rc == 0 && privs_drop(&resources.privs, conf->sandbox.drop_capabilities) < 0)
@@ -108,13 +93,7 @@ static int explain_as_user(const struct options *o, const struct conf *conf)
 	for (unsigned i = 0; rc == 0 && i < o->nurls; i++) {
 		if (i > 0)
 			putchar('\n');
-		rc = explain(&by,
-			&(struct explain_ask){ .url = o->urls[i],
-				.method = o->method,
-				.address = o->address,
-				.fields = o->fields,
-				.nfields = o->nfields },
-			stdout);
+		rc = explain(conf, &resources, o, o->urls[i], stdout);
 	}
 	gen_resources_fini(&resources);
 	return rc;
@@ -122,7 +101,7 @@ static int explain_as_user(const struct options *o, const struct conf *conf)
 
 static int explain_all(const struct options *o)
 {
-	struct conf *conf = conf_load(&o->conf, print_fault, NULL);
+	struct conf *conf = conf_load(&o->conf, conf_fault_print, NULL);
 	int rc;
 
 	if (conf == NULL)
@@ -134,7 +113,7 @@ static int explain_all(const struct options *o)
 
 static int dump(const struct conf_override *ov, bool all)
 {
-	struct conf *conf = conf_load(ov, print_fault, NULL);
+	struct conf *conf = conf_load(ov, conf_fault_print, NULL);
 
 	if (conf == NULL)
 		return EXIT_FAILURE;

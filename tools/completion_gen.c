@@ -14,7 +14,8 @@ static const struct option_row {
 	int code;
 	const char *complete, *help;
 } rows[] = {
-#define OPTION(name_, arg_, code_, complete_, help_) { name_, arg_, code_, complete_, help_ },
+#define OPTION(name_, arg_, code_, into_, complete_, help_) \
+	{ name_, arg_, code_, complete_, help_ },
 #include "cli/options.def"
 };
 

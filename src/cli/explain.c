@@ -30,8 +30,10 @@ static const struct h2d_handler *const harmless[] = { &h2d_handler_files,
 	&h2d_handler_files_download, &h2d_handler_files_options, &h2d_handler_health };
 
 struct explain {
-	const struct explain_by *by;
-	const struct explain_ask *ask;
+	const struct conf *conf;
+	const struct resources *resources;
+	const struct options *ask;
+	const char *asked; /* the URL */
 	FILE *out;
 	struct arena memory; /* of the URL and the fields */
 	struct explain_url url;
@@ -52,7 +54,7 @@ struct explain {
 
 static int explain_fail(const struct explain *e, const char *what, const char *why)
 {
-	fprintf(stderr, "h2d: --explain %s: %s%s%s\n", e->ask->url, what, why != NULL ? ": " : "",
+	fprintf(stderr, "h2d: --explain %s: %s%s%s\n", e->asked, what, why != NULL ? ": " : "",
 		why != NULL ? why : "");
 	return -1;
 }
@@ -118,15 +120,6 @@ static bool is_unix(const struct conf_listen *l)
 	return strncmp(l->address, "unix:", 5) == 0;
 }
 
-/* The port that workers redirect to: that of the first public TLS listener. */
-static uint16_t https_port(const struct conf *conf)
-{
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (conf->listens[i].tls && !conf->listens[i].admin)
-			return port_of(&conf->listens[i]);
-	return 443;
-}
-
 static uint16_t asked_port(const struct explain_url *url)
 {
 	return url->port != 0 ? url->port : url->tls ? 443 : 80;
@@ -154,7 +147,7 @@ static unsigned fit(const struct explain *e, const struct conf_listen *l)
 
 static int choose_listener(struct explain *e)
 {
-	const struct conf *conf = e->by->conf;
+	const struct conf *conf = e->conf;
 	unsigned best = 0;
 
 	for (unsigned i = 0; i < conf->nlistens; i++) {
@@ -198,7 +191,7 @@ static bool covers(const struct http_conn *conn, struct slice host)
  * (RFC 6066, 3). */
 static int set_certificate(struct explain *e)
 {
-	const struct tls_ctx *tls = e->by->certs->tls;
+	const struct tls_ctx *tls = e->resources->certs.tls;
 	const struct tls_cert *cert = NULL;
 	struct slice name = e->url.host;
 	struct addr addr;
@@ -230,7 +223,7 @@ static int set_conn(struct explain *e)
 	};
 	if (set_certificate(e) < 0 || set_peer(e) < 0)
 		return -1;
-	e->conn.trusted = proxies_trust(&e->by->sites->proxies, &e->conn.peer);
+	e->conn.trusted = proxies_trust(&e->resources->sites->proxies, &e->conn.peer);
 	return 0;
 }
 
@@ -302,16 +295,18 @@ static int set_request(struct explain *e)
 
 static int explain_start(struct explain *e)
 {
+	const struct conf_listen *https = conf_https(e->conf);
+
 	e->offload = offload_new(&e->loop, THREADS);
 	if (e->offload != NULL)
 		e->auth_queue = auth_queue_new(&e->loop, e->offload);
 	if (e->auth_queue != NULL)
-		e->files = files_new(&e->loop, e->offload, &e->by->trees->files);
+		e->files = files_new(&e->loop, e->offload, &e->resources->trees.files);
 	if (e->files == NULL)
 		return explain_fail(e, strerror(errno), NULL);
-	http_env_init(&e->env, &(struct http_parts){ .conf = e->by->conf,
-				       .sites = e->by->sites,
-				       .https_port = https_port(e->by->conf),
+	http_env_init(&e->env, &(struct http_parts){ .conf = e->conf,
+				       .sites = e->resources->sites,
+				       .https_port = https != NULL ? port_of(https) : 443,
 				       .date = e->date,
 				       .loop = &e->loop,
 				       .files = e->files,
@@ -333,7 +328,7 @@ static void explain_stop(struct explain *e)
 /* The user who asks may see other files than the workers do. */
 static void note_user(const struct explain *e)
 {
-	const struct conf *conf = e->by->conf;
+	const struct conf *conf = e->conf;
 	const struct passwd *pw = conf->user[0] != '\0' ? getpwnam(conf->user) : NULL;
 
 	if (conf->user[0] != '\0' && (pw == NULL || pw->pw_uid != geteuid()))
@@ -397,13 +392,13 @@ static const struct trace_step *found(const struct explain *e)
 /* Whether the file is in an image, of which the second answer can be made. */
 static bool cache(struct explain *e)
 {
-	const struct trace_step *file = e->by->conf->cache.max_size > 0 ? found(e) : NULL;
+	const struct trace_step *file = e->conf->cache.max_size > 0 ? found(e) : NULL;
 	const struct built_image *image;
 	int fds[IMAGE_FDS + IMAGE_SEGMENTS];
 
 	if (file == NULL)
 		return false;
-	e->image = one_image_new(&e->loop, &e->by->trees->files, file->root, file->found,
+	e->image = one_image_new(&e->loop, &e->resources->trees.files, file->root, file->found,
 		field_find(e->req.fields, e->req.nfields, SLICE("accept-encoding")) != NULL);
 	if (e->image == NULL)
 		return false;
@@ -428,7 +423,7 @@ static int answer_and_tell(struct explain *e)
 	}
 	if (rc == 0) {
 		write_head(e);
-		explain_report(e->out, e->by->conf, &e->req, e->refused);
+		explain_report(e->out, e->conf, &e->req, e->refused);
 	}
 	explain_leave(e);
 	return rc;
@@ -447,7 +442,8 @@ static int explain_run(struct explain *e)
 	return rc;
 }
 
-int explain(const struct explain_by *by, const struct explain_ask *ask, FILE *out)
+int explain(const struct conf *conf, const struct resources *resources, const struct options *ask,
+	const char *url, FILE *out)
 {
 	struct explain *e = calloc(1, sizeof(*e));
 	const char *why;
@@ -455,11 +451,13 @@ int explain(const struct explain_by *by, const struct explain_ask *ask, FILE *ou
 
 	if (e == NULL)
 		return -1;
-	e->by = by;
+	e->conf = conf;
+	e->resources = resources;
 	e->ask = ask;
+	e->asked = url;
 	e->out = out;
 	arena_init(&e->memory, NULL, 0, MEMORY);
-	why = explain_url_parse(&e->url, ask->url, &e->memory);
+	why = explain_url_parse(&e->url, url, &e->memory);
 	if (why != NULL)
 		explain_fail(e, why, NULL);
 	else if (choose_listener(e) == 0 && set_conn(e) == 0)

@@ -11,30 +11,14 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
+#include "cli/options.h"
 #include "conf/conf.h"
+#include "master/gen_resources.h"
 #include "request/req.h"
-#include "sites/certs.h"
-#include "sites/trees.h"
-
-/* The server that answers, as its parts; all of them outlive the call. */
-struct explain_by {
-	const struct conf *conf;
-	const struct trees *trees;
-	const struct sites *sites;
-	const struct certs *certs;
-};
-
-/* The request, as the command line has it. */
-struct explain_ask {
-	const char *url;           /* with its scheme, or a path alone */
-	const char *method;        /* NULL: GET */
-	const char *address;       /* of the client; NULL: 127.0.0.1 */
-	const char *const *fields; /* "name: value" */
-	unsigned nfields;
-};
 
 /* 0, or -1 after a message on stderr: what was asked for cannot be. */
-int explain(const struct explain_by *by, const struct explain_ask *ask, FILE *out);
+int explain(const struct conf *conf, const struct resources *resources, const struct options *ask,
+	const char *url, FILE *out);
 
 /* --- a URL as somebody types it (explain_url.c) ---------------------------------------------- */
 

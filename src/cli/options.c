@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,11 @@
 static const struct {
 	const char *name, *arg;
 	int code;
+	size_t into;
 	const char *help;
 } table[] = {
-#define OPTION(name_, arg_, code_, complete_, help_) { name_, arg_, code_, help_ },
+#define OPTION(name_, arg_, code_, into_, complete_, help_) \
+	{ name_, arg_, code_, offsetof(struct options, into_), help_ },
 #include "cli/options.def"
 };
 
@@ -85,14 +88,6 @@ static bool is_number(const char *text, unsigned long max)
 	return errno == 0 && *end == '\0' && n <= max;
 }
 
-static int set_dispatch(struct options *o, const char *value)
-{
-	if (strcmp(value, "reuseport") != 0 && strcmp(value, "acceptor") != 0)
-		return usage("-d: unknown mode", value);
-	o->conf.dispatch = value;
-	return 0;
-}
-
 /* Two actions are an error, for one would be passed over and thought to be done; help always wins.
  */
 static int act(struct options *o, enum options_action action)
@@ -123,38 +118,31 @@ static int options_add(const char **v, unsigned *n, unsigned max, const char *va
 	return 0;
 }
 
+/* Most options are a member and nothing else. */
+static void set_member(struct options *o, int code, const char *value)
+{
+	for (int i = 0; i < NOPTIONS; i++) {
+		void *member = (char *)o + table[i].into;
+
+		if (table[i].code != code || table[i].into == offsetof(struct options, action))
+			continue;
+		if (table[i].arg != NULL)
+			*(const char **)member = value;
+		else
+			*(bool *)member = true;
+	}
+}
+
 static int set(struct options *o, int code, const char *value)
 {
+	set_member(o, code, value);
 	switch (code) {
-	case 'f':
-		o->conf.file = value;
-		return 0;
-	case 'r':
-		o->conf.root = value;
-		return 0;
 	case 'p':
-		o->conf.port = value;
 		return is_number(value, 65535) ? 0 : usage("-p: no port number", value);
-	case 'k':
-		o->conf.key = value;
-		return 0;
-	case 'c':
-		o->conf.cert = value;
-		return 0;
-	case 'n':
-		o->conf.workers = value;
-		return 0;
-	case OPT_H2C:
-		o->conf.h2c = true;
-		return 0;
 	case 'd':
-		return set_dispatch(o, value);
-	case OPT_ACCESS_LOG:
-		o->conf.access_log = value;
-		return 0;
-	case OPT_PID_FILE:
-		o->conf.pid_file = value;
-		return 0;
+		if (strcmp(value, "reuseport") == 0 || strcmp(value, "acceptor") == 0)
+			return 0;
+		return usage("-d: unknown mode", value);
 	case 't':
 		return act(o, OPTIONS_TEST);
 	case 'T':
@@ -165,32 +153,19 @@ static int set(struct options *o, int code, const char *value)
 		if (options_add(o->urls, &o->nurls, OPTIONS_URLS, value) < 0)
 			return -1;
 		return act(o, OPTIONS_EXPLAIN);
-	case OPT_METHOD:
-		o->method = value;
-		return 0;
-	case OPT_ADDRESS:
-		o->address = value;
-		return 0;
 	case 'H':
 		return options_add(o->fields, &o->nfields, OPTIONS_FIELDS, value);
 	case 's':
 		return set_signal(o, value);
-	case OPT_WAIT:
-		o->wait = true;
-		return 0;
-	case OPT_ALL:
-		o->all = true;
-		return 0;
-	case OPT_ONCE:
-		o->once = true;
-		return 0;
 	case 'V':
 		return act(o, OPTIONS_VERSION);
 	case 'h':
 		return act(o, OPTIONS_HELP);
-	default:
+	case '?':
 		fprintf(stderr, "h2d -h lists the options\n"); /* getopt has said what is wrong */
 		return -1;
+	default:
+		return 0;
 	}
 }
 

@@ -12,9 +12,6 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
-#include "cli/running_master.h"
-#include "master/master_signal.h"
-
 enum { STOP_MS = 10000 };
 
 static int signal_of(const char *name)
@@ -40,15 +37,10 @@ static int signal_of(const char *name)
 	return 0;
 }
 
-static bool is_drain(int signo)
-{
-	return signo == MASTER_SIGNAL_DRAIN || signo == MASTER_SIGNAL_UNDRAIN;
-}
-
 /* Whether the master says what came of it. */
 static bool has_outcome(int signo)
 {
-	return signo == SIGHUP || signo == SIGUSR2 || is_drain(signo);
+	return signo == SIGHUP || signo == SIGUSR2 || signal_is_drain(signo);
 }
 
 bool signal_cmd_known(const char *name)
@@ -91,7 +83,7 @@ static bool is_taken(const struct running_master *m, int signo)
 
 static int send_signal(const struct running_master *m, int signo)
 {
-	if (is_drain(signo) && !is_taken(m, signo)) {
+	if (signal_is_drain(signo) && !is_taken(m, signo)) {
 		fprintf(stderr, "h2d: process %d is of a version that cannot be drained so\n",
 			(int)m->pid);
 		return 1;

@@ -7,16 +7,49 @@
 
 #include <stdbool.h>
 
-#include "cli/running_master.h"
 #include "conf/conf.h"
+#include "master/master_signal.h"
+#include <limits.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+/*
+ * The master that holds the pid file of a configuration. Its process is held by a pidfd from before
+ * the lock is looked at, so it is the master and not a later user of its number.
+ */
+struct running_master {
+	char pid_file[PATH_MAX];
+	pid_t pid;
+	int pidfd;        /* -1: none is held */
+	uint64_t quit_ms; /* how long a graceful stop may take */
+};
+
+/* Takes pid file and times from the configuration. False: it names no pid file, and standard error
+ * says so. */
+bool running_master_init(struct running_master *m, const struct conf_override *ov);
+
+/* Holds the process until running_master_let_go(); one that passes its place on meanwhile is not
+ * it. False: none has the pid file, and standard error says so. */
+bool running_master_find(struct running_master *m);
+
+void running_master_let_go(struct running_master *m);
+
+/* Waits at most ms for its end. */
+bool running_master_is_gone(const struct running_master *m, int ms);
+
+/* Whether another process has the pid file by now. */
+bool running_master_has_moved(const struct running_master *m);
 
 bool signal_cmd_known(const char *name);
 
 /* The exit status of the program: 0 when the master did what it was asked to. */
 int signal_cmd(const char *name, bool wait, const struct conf_override *ov);
+
+static inline bool signal_is_drain(int signo)
+{
+	return signo == MASTER_SIGNAL_DRAIN || signo == MASTER_SIGNAL_UNDRAIN;
+}
 
 /* --- what became of it (signal_wait.c) ------------------------------------------------------- */
 

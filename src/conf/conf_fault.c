@@ -64,3 +64,12 @@ const char *conf_fault_prefix(const struct conf_pos *pos)
 {
 	return pos->file != NULL && pos->line > 0 ? "" : "h2d: ";
 }
+
+void conf_fault_print(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	char text[CONF_FAULT_TEXT];
+
+	(void)ctx;
+	conf_fault_format(pos, message, text, sizeof(text));
+	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
+}

@@ -49,4 +49,7 @@ void conf_fault_format(const struct conf_pos *pos, const char *message, char *bu
  */
 const char *conf_fault_prefix(const struct conf_pos *pos);
 
+/* Prints both to standard error; needs no ctx. */
+conf_fault_fn conf_fault_print;
+
 #endif
