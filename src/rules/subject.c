@@ -1,5 +1,5 @@
 /*
- * subject: takes subjects and rules apart at their commas. Site_access parses the rules while a
+ * subject: takes subjects and rules apart at their commas. Site_maker parses the rules while a
  * generation is made; demand asks subjects_allow() per request, where a location has some. What
  * stands in a value for itself ("\,") never ends a part, so no value can stand for two parts.
  */

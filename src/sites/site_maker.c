@@ -1,5 +1,5 @@
 /*
- * site_maker: memory, faults and media types for what makes sites. Called by sites.c,
+ * site_maker: memory, faults, media types and access for what makes sites. Called by sites.c,
  * site_locations.c and trees.c while a generation is built; keeps nothing.
  */
 #include "sites/site_maker.h"
@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "auth/auth_queue.h"
 #include "http/field.h"
+#include "rules/subject.h"
+#include "share/access.h"
 
 void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const char *fmt, ...)
 {
@@ -82,4 +85,131 @@ void site_maker_types(struct site_maker *m, struct mime_types *types, struct mim
 		site_maker_fault(m, &s->default_type_at, "default-type \"%.200s\": %s",
 			s->default_type, why);
 	read_rows(m, types, rows, &s->types, &s->types_at);
+}
+
+/* --- who may ask ------------------------------------------------------------------------------ */
+
+static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
+	const char *key, bool allow, const struct conf_pos *at)
+{
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = access_parse(list->v[i], &v[i]);
+
+		v[i].allow = allow;
+		v[i].text = list->v[i];
+		if (why != NULL)
+			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
+	}
+}
+
+static void set_access(struct site_maker *m, struct location *location, const struct conf_scope *p)
+{
+	unsigned n = p->allow.n + p->deny.n;
+	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || n == 0)
+		return;
+	add_rules(m, v, &p->allow, "allow", true, &p->allow_at);
+	add_rules(m, v + p->allow.n, &p->deny, "deny", false, &p->deny_at);
+	*access = (struct access){ .rules = v, .n = n };
+	location->access = access;
+}
+
+static void set_auth(struct site_maker *m, struct location *location, const struct conf_scope *p)
+{
+	const char *realm = p->auth_basic_realm;
+	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
+
+	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
+	if (!field_value_valid(slice_str(realm)) || strpbrk(realm, "\"\\") != NULL)
+		site_maker_fault(m, &p->auth_basic_realm_at,
+			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
+			"backslashes",
+			realm);
+	if (auth == NULL || *p->auth_basic_file == '\0')
+		return;
+	*auth = (struct auth){
+		.file = p->auth_basic_file, .realm = slice_str(realm), .at = p->auth_basic_file_at
+	};
+	location->auth = auth;
+}
+
+static void set_subjects(
+	struct site_maker *m, struct location *location, const struct conf_scope *p)
+{
+	const struct conf_list *list = &p->allow_subject;
+	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
+	struct subjects *subjects = site_maker_room(m, 1, sizeof(*subjects));
+
+	if (m->oom || list->n == 0)
+		return;
+	for (unsigned i = 0; i < list->n; i++) {
+		const char *why = subject_parse(list->v[i], m->a, &v[i]);
+
+		m->oom |= v[i].p == NULL;
+		if (why != NULL)
+			site_maker_fault(m, &p->allow_subject_at, "allow-subject \"%.200s\": %s",
+				list->v[i], why);
+	}
+	*subjects = (struct subjects){ .rules = v, .n = list->n };
+	location->subjects = subjects;
+}
+
+/* It must be said who may write; who may not is not enough. */
+static bool has_writers(const struct location *location, bool public)
+{
+	bool any = public || location->auth != NULL || location->subjects != NULL;
+
+	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
+		any |= location->access->rules[i].allow;
+	return any;
+}
+
+const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from)
+{
+	const struct conf_list *list = &from->return_except;
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, "return-except", true, &from->return_except_at);
+	*access = (struct access){ .rules = v, .n = list->n };
+	return access;
+}
+
+const struct access *site_access_exempt(struct site_maker *m)
+{
+	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address, as ranges have it */
+	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
+	const struct conf_list *list = &m->limits->limit_exempt;
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+	unsigned prefix = (unsigned)m->limits->client_prefix;
+
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, "limit-exempt", true, &m->limits->limit_exempt_at);
+	for (unsigned i = 0; i < list->n; i++) {
+		struct addr_range *r = &v[i].range;
+
+		if (r->bits > prefix &&
+			(r->bits < IPV4_BITS || memcmp(r->address, ipv4, sizeof(ipv4)) != 0))
+			r->bits = prefix;
+	}
+	*access = (struct access){ .rules = v, .n = list->n };
+	return access;
+}
+
+void site_access_make(
+	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public)
+{
+	set_access(m, location, p);
+	set_subjects(m, location, p);
+	set_auth(m, location, p);
+	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >
+		1)
+		location->satisfy_any = p->satisfy;
+	location->writers = has_writers(location, public);
 }

@@ -1,6 +1,6 @@
 /*
  * site_maker: the memory that sites lie in, the place where faults go, media types, and the parts
- * of a site that have files of their own: locations, who may ask, redirects. For sites.c and
+ * of a site: who may ask, and, in files of their own, locations and redirects. For sites.c and
  * trees.c.
  */
 #ifndef H2D_SITES_SITE_MAKER_H
@@ -57,7 +57,7 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
 void site_locations_make(struct site_maker *m, struct site *site, const struct conf_server *s,
 	const unsigned *roots);
 
-/* --- who may ask (site_access.c) -------------------------------------------------------------- */
+/* --- who may ask ------------------------------------------------------------------------------ */
 
 /* Addresses, subjects and users of location, as p has them; a fault for each that is wrong, where
  * it stands. public: everybody may write. */

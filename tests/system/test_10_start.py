@@ -91,16 +91,6 @@ def test_dump_is_a_configuration(h2d):
 	assert h2d_run("-T", "--all", "-f", again).out == first.out
 
 
-def test_dump_has_every_key(h2d):
-	with open(os.path.join(srv.TOP, "src", "conf", "conf.def")) as f:
-		keys = re.findall(r"^CONF_[A-Z_]+\(\s*\"([a-z0-9-]+)\"", f.read(), re.M)
-	assert len(keys) > 20
-	dump = h2d.new(server='error-page "404" { file = "/404.html" } upload-dir = "up" location "/mine" { store-folder = "mine" }',
-		files={"up/x": ""}).run("-T", "--all", check=0).out
-	missing = [k for k in keys if not re.search(r"(^|[\s{])%s\s*=" % re.escape(k), dump, re.M)]
-	assert not missing
-
-
 def test_check_good(h2d):
 	server = h2d.new()
 	done = server.run("-t", check=0)
@@ -128,31 +118,6 @@ def test_fault(h2d, mode):
 	assert re.findall(r"^.*?h2d\.conf:(\d+): .*$", done.err, re.M) == ["1"], done.err
 	assert "log-levle" in done.err and "log-level" in done.err
 	assert " alert " not in done.err and "Sanitizer" not in done.err
-
-
-def test_fault_in_an_included_file(h2d):
-	server = h2d.new()
-	os.mkdir(server.path("conf.d"))
-	with open(server.path("conf.d", "10-good.conf"), "w") as f:
-		f.write("# one\n# two\nlimits { max-concurrent-streams = 9 }\n")
-	with open(server.path("conf.d", "20-bad.conf"), "w") as f:
-		f.write("# one\n\n# three\ntimeouts {\n\tsend = 1\n\tbread = 2\n}\n")
-	server.put_conf('# first\ninclude("conf.d/*.conf")\n' + server.conf_text)
-	done = server.run("-t", check=1, )
-	assert re.search(r"20-bad\.conf:6: .*bread", done.err), done.err
-	assert len(re.findall(r"\.conf:\d+: ", done.err)) == 1, done.err
-	with open(server.path("conf.d", "20-bad.conf"), "w") as f:
-		f.write("timeouts { send = 1 }\n")
-	dump = server.run("-T", check=0).out
-	assert re.search(r"max-concurrent-streams\s*=\s*9\b", dump), dump
-
-
-def test_missing_file(h2d):
-	server = h2d.new()
-	os.unlink(server.conf_path)
-	for args in ([], ["-t"]):
-		done = server.run(*args, check=1)
-		assert server.conf_path in done.err and "No such file" in done.err, done.err
 
 
 @pytest.mark.parametrize("fault", ["missing", "garbage", "swapped", "other"])

@@ -100,13 +100,6 @@ def test_every_fault_is_reported(h2d):
 	assert places == [3, 4, 5, 12, 13, 19], done.err
 
 
-def test_a_listener_that_redirects_needs_https(h2d):
-	server = h2d.new(listens=("tcp",))
-	server.put_conf(server.conf_text.replace("tls = false", "redirect-to-https = true"))
-	done = server.run("-t", check=1)
-	assert re.search(r"h2d\.conf:4: redirect-to-https.*tls", done.err), done.err
-
-
 def test_two_hundred_servers(h2d):
 	server = h2d.new(listens=("tcp",))
 	server.put_conf(server.conf_text + "".join(
