@@ -1,7 +1,7 @@
 /*
  * crash: last words of a process that a signal ends: which signal, where, and in which handler of
  * which request. Each child has them written to its scoreboard slot, where the master finds them.
- * Code of h2d runs in a signal handler here and in lone.c, and nowhere else.
+ * Code of h2d runs in a signal handler here and in ipc/ctl.c, and nowhere else.
  */
 #ifndef H2D_BASE_CRASH_H
 #define H2D_BASE_CRASH_H

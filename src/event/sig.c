@@ -1,7 +1,7 @@
 /*
  * sig: a signalfd under watch of the loop. The main function of each process calls it once, for
  * the signals that this process handles; no code of the server runs in a
- * signal handler, but for base/crash.c and ipc/lone.c.
+ * signal handler, but for base/crash.c and ipc/ctl.c.
  */
 #include "event/sig.h"
 

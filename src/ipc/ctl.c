@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,11 +22,10 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ipc/lone.h"
 
 enum {
-	AGAIN_MS = 900, /* below a second: a caller of each second asks each time */
-	RECV_FDS = 253, /* a message has no more (SCM_MAX_FD) */
+	SECOND_MS = 900, /* a timer of a second may be a little early */
+	RECV_FDS = 253,  /* a message has no more (SCM_MAX_FD) */
 };
 
 /* Descriptors on their way to a thread. */
@@ -160,20 +161,6 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	return n == sizeof(*msg) && (mh.msg_flags & MSG_TRUNC) == 0 && cut ? -EMFILE : -EPROTO;
 }
 
-void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_ms)
-{
-	l->types |= CTL_TYPE(msg->type);
-	l->at_ms = now_ms;
-}
-
-void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms)
-{
-	struct ctl_msg msg = { .type = CTL_AGAIN, .arg = l->types };
-
-	if (l->types != 0 && now_ms - l->at_ms >= AGAIN_MS && ctl_send(fd, &msg, NULL, 0) == 0)
-		l->types = 0;
-}
-
 static int lines_fd = -1;
 static time_t second;
 static unsigned sent; /* in that second */
@@ -200,9 +187,57 @@ void ctl_lines_to(int fd)
 	log_tell(fd >= 0 ? tell_master : NULL);
 }
 
-/* --- a child's end, on its loop --------------------------------------------------------------- */
+/* --- a child without a master ----------------------------------------------------------------- */
 
-enum { TICK_MS = 900 }; /* a timer of a second may be a little early */
+/*
+ * One signal handler, in the main thread, which is the loop's: all others block its signal. It
+ * counts looks and not seconds, as master/watchdog.c does: a process that is stopped makes none.
+ */
+enum { LOOK_S = 1 };
+
+static unsigned limit;  /* looks */
+static unsigned silent; /* looks at which the loop had not turned since the one before */
+static volatile sig_atomic_t turned;
+
+/* A lock that the line needs may be held for good: the next signal ends the process then. */
+static void end_process(void)
+{
+	signal(SIGALRM, SIG_DFL);
+	alarm(LOOK_S);
+	log_error("the master is gone, and this process has stood still for %u s: it ends", limit);
+	raise(SIGABRT);
+}
+
+static void look_at_loop(int signo)
+{
+	(void)signo;
+	silent = turned ? 0 : silent + 1;
+	turned = 0;
+	if (silent >= limit)
+		end_process();
+	else
+		alarm(LOOK_S);
+}
+
+int lone_watch(unsigned seconds)
+{
+	/* Nested: the handler waits for a lock that only the code below it would free. */
+	struct sigaction sa = { .sa_handler = look_at_loop,
+		.sa_flags = SA_RESTART | (int)SA_NODEFER };
+
+	limit = seconds;
+	if (limit == 0)
+		return 0;
+	sigaction(SIGALRM, &sa, NULL);
+	return prctl(PR_SET_PDEATHSIG, SIGALRM, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+void lone_turns(void)
+{
+	turned = 1;
+}
+
+/* --- a child's end, on its loop --------------------------------------------------------------- */
 
 static void take_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
 {
@@ -223,7 +258,8 @@ static void on_link(struct watch *w, uint32_t events)
 			continue;
 		}
 		log_error("ctl: a message is lost: %s", strerror(-rc));
-		ctl_lost_note(&l->lost, &msg, clock_ms());
+		l->lost |= CTL_TYPE(msg.type);
+		l->lost_ms = clock_ms();
 	}
 	if (rc == -EAGAIN)
 		return;
@@ -247,8 +283,13 @@ void ctl_link_close(struct ctl_link *l)
 
 void ctl_link_look(struct ctl_link *l)
 {
+	const struct ctl_msg msg = { .type = CTL_AGAIN, .arg = l->lost };
+
 	lone_turns();
-	ctl_lost_ask(&l->lost, l->watch.fd, clock_ms());
+	/* Until there are descriptors again each answer is lost like the first. */
+	if (l->lost != 0 && clock_ms() - l->lost_ms >= SECOND_MS &&
+		ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
+		l->lost = 0;
 }
 
 void ctl_link_tick(struct ctl_link *l)
@@ -257,7 +298,7 @@ void ctl_link_tick(struct ctl_link *l)
 	uint64_t now = clock_now_ms(); /* the loop's stands still during a long step */
 
 	lone_turns();
-	if (now - l->ticked_ms >= TICK_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
+	if (now - l->ticked_ms >= SECOND_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
 		l->ticked_ms = now;
 }
 

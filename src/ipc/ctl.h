@@ -84,27 +84,27 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds);
  */
 void ctl_discard(const int *fds, int nfds);
 
-/* Messages that came without their descriptors; zero it to begin. */
-struct ctl_lost {
-	uint32_t types; /* CTL_TYPE() of each */
-	uint64_t at_ms; /* the last one */
-};
-
-/* ctl_recv() answered -EMFILE for msg. */
-void ctl_lost_note(struct ctl_lost *l, const struct ctl_msg *msg, uint64_t now_ms);
-
-/*
- * Asks the master for them, by CTL_AGAIN over fd, a good while after the last was lost: until there
- * are descriptors again each answer is lost like the first. To be called every now and then.
- */
-void ctl_lost_ask(struct ctl_lost *l, int fd, uint64_t now_ms);
-
 /*
  * From now on lines that this process logs at the levels alert, error and warn go to the master,
  * too, over fd, which stays the caller's; -1: not any more. So that they never take the room of
  * other messages a few per second are sent: the log has them all.
  */
 void ctl_lines_to(int fd);
+
+/* --- a child without a master ----------------------------------------------------------------- */
+
+/*
+ * lone: ends a child that its master has left behind and whose loop stands still. While there is a
+ * master, its watchdog does so (master/watchdog.c); the kernel tells of the master's death by
+ * SIGALRM, and from then on the process looks at itself once a second.
+ */
+
+/* In a child of the master, once it is its user, for a change of user takes it back. limit: of
+ * seconds that the loop may stand still, of a process that runs; 0: for ever. 0, or -errno. */
+int lone_watch(unsigned limit);
+
+/* The loop turns: said once a second, or oftener. */
+void lone_turns(void);
 
 /* --- a child's end, on its loop --------------------------------------------------------------- */
 
@@ -122,7 +122,8 @@ struct ctl_link {
 	void (*gone)(struct ctl_link *l);
 	struct loop *loop;
 	struct watch watch;
-	struct ctl_lost lost;
+	uint32_t lost;      /* messages that came without their descriptors: CTL_TYPE() of each */
+	uint64_t lost_ms;   /* the last one */
 	uint64_t ticked_ms; /* ctl_link_tick() did, last */
 };
 
@@ -132,7 +133,7 @@ int ctl_link_open(struct ctl_link *l, struct loop *loop, int fd);
 /* Closes the link, which need not be open. */
 void ctl_link_close(struct ctl_link *l);
 
-/* Every second or so: asks again for what was lost. */
+/* Every second or so: asks the master again for what was lost, by CTL_AGAIN. */
 void ctl_link_look(struct ctl_link *l);
 
 /*

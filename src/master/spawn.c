@@ -20,7 +20,6 @@
 #include "event/sig.h"
 #include "files/doubt_client.h"
 #include "ipc/ctl.h"
-#include "ipc/lone.h"
 #include "machine/cpus.h"
 #include "master/doubts.h"
 #include "master/master_state.h"

@@ -1,27 +1,59 @@
-/* check_ctl: messages and descriptors over the pair; what is malformed costs no descriptor. */
+/*
+ * check_ctl: messages and descriptors over the pair; what is malformed costs no descriptor. Of the
+ * link: messages come in their order, descriptors that nobody keeps are closed, one that came
+ * without its descriptors is asked for again, ticks are told once a second, and the end once. A
+ * process without a master ends when its loop stands still, and not while it turns.
+ */
 #include "ipc/ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fds_unit.h"
 #include "unit.h"
 
-static int pair[2];
+static struct loop loop;
+static struct ctl_link link_end;
+static int pair[2], kept[CTL_FDS_MAX], nkept, keep, gone;
+static uint32_t types[8];
+static unsigned ntypes;
+
+static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	ck_assert_ptr_eq(l, &link_end);
+	types[ntypes++] = msg->type;
+	for (nkept = 0; nkept < keep && nkept < nfds; nkept++)
+		kept[nkept] = fds[nkept];
+	return nkept;
+}
+
+static void on_gone(struct ctl_link *l)
+{
+	ck_assert_ptr_eq(l, &link_end);
+	gone++;
+}
 
 static void setup(void)
 {
+	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(ctl_pair(pair), 0);
+	link_end = (struct ctl_link){ .message = on_message, .gone = on_gone };
+	ck_assert_int_eq(ctl_link_open(&link_end, &loop, pair[1]), 0);
 }
 
 static void teardown(void)
 {
+	ctl_link_close(&link_end);
+	loop_fini(&loop);
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -149,27 +181,6 @@ TEST_EACH(no_descriptors_left, 3)
 	ck_assert_int_eq(nfds, 2);
 }
 
-/* They are asked for once, together, and not at once. */
-TEST(lost_messages_are_asked_for)
-{
-	static const struct ctl_msg image = { .type = CTL_IMAGE }, logs = { .type = CTL_LOGS };
-	struct ctl_lost lost = { 0 };
-	struct ctl_msg got;
-	int fds[CTL_FDS_MAX], nfds;
-
-	ctl_lost_ask(&lost, pair[1], 100000);
-	ctl_lost_note(&lost, &image, 100000);
-	ctl_lost_note(&lost, &logs, 100100);
-	ctl_lost_ask(&lost, pair[1], 100500);
-	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), -EAGAIN);
-	ctl_lost_ask(&lost, pair[1], 101100);
-	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), 1);
-	ck_assert_uint_eq(got.type, CTL_AGAIN);
-	ck_assert_uint_eq(got.arg, CTL_TYPE(CTL_IMAGE) | CTL_TYPE(CTL_LOGS));
-	ctl_lost_ask(&lost, pair[1], 105000);
-	ck_assert_int_eq(ctl_recv(pair[0], &got, fds, &nfds), -EAGAIN);
-}
-
 TEST(full)
 {
 	const struct ctl_msg msg = { .type = CTL_UP };
@@ -202,6 +213,128 @@ TEST_EACH(end_of_file, 2)
 	ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), 0);
 	ck_assert_int_eq(ctl_send(pair[1], &msg, NULL, 0), -EPIPE);
 	pair[0] = dup(pair[1]);
+}
+
+/* --- the link --------------------------------------------------------------------------------- */
+
+static void send_type(uint32_t type, const int *fds, int nfds)
+{
+	const struct ctl_msg msg = { .type = type };
+
+	ck_assert_int_eq(ctl_send(pair[0], &msg, fds, nfds), 0);
+}
+
+static void turn(void)
+{
+	ck_assert_int_ge(loop_turn(&loop, 0), 0);
+}
+
+TEST(what_is_not_kept_is_closed)
+{
+	const int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	int before = open_fds();
+
+	keep = 1;
+	send_type(CTL_LOGS, fds, 3);
+	send_type(CTL_DRAIN, NULL, 0);
+	turn();
+	ck_assert_uint_eq(ntypes, 2);
+	ck_assert_uint_eq(types[0], CTL_LOGS);
+	ck_assert_uint_eq(types[1], CTL_DRAIN);
+	ck_assert_int_eq(open_fds(), before + 1);
+	ck_assert_int_eq(ctl_link_unknown(&(struct ctl_msg){ .type = 99 }), 0);
+}
+
+TEST(what_is_lost_is_asked_for)
+{
+	const int fds[] = { STDIN_FILENO };
+	struct rlimit all, none;
+	struct ctl_msg msg;
+	int came[CTL_FDS_MAX], n;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = all.rlim_max };
+	send_type(CTL_LISTEN, fds, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+	ck_assert_uint_eq(ntypes, 0);
+	ck_assert_uint_eq(link_end.lost, CTL_TYPE(CTL_LISTEN));
+	ctl_link_look(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), -EAGAIN);
+	link_end.lost_ms = 0; /* long ago */
+	ctl_link_look(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
+	ck_assert_uint_eq(msg.type, CTL_AGAIN);
+	ck_assert_uint_eq(msg.arg, CTL_TYPE(CTL_LISTEN));
+}
+
+TEST(ticks_are_told_once_a_second)
+{
+	struct ctl_msg msg;
+	int came[CTL_FDS_MAX], n;
+
+	for (unsigned i = 0; i < 100; i++)
+		ctl_link_tick(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
+	ck_assert_uint_eq(msg.type, CTL_TICK);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), -EAGAIN);
+	link_end.ticked_ms -= 1000; /* a second passes */
+	ctl_link_tick(&link_end);
+	ck_assert_int_eq(ctl_recv(pair[0], &msg, came, &n), 1);
+}
+
+TEST(the_end_is_told_once)
+{
+	send_type(CTL_DRAIN, NULL, 0);
+	close(pair[0]);
+	turn();
+	turn();
+	ck_assert_uint_eq(ntypes, 1);
+	ck_assert_int_eq(gone, 1);
+	ck_assert(!link_end.watch.active);
+	pair[0] = dup(pair[1]); /* for teardown() */
+}
+
+/* --- without a master ------------------------------------------------------------------------- */
+
+enum { LIMIT = 4 }; /* the alarm may make a look of its own on a slow machine */
+
+TEST(who_turns_lives)
+{
+	ck_assert_int_eq(lone_watch(LIMIT), 0);
+	for (int i = 0; i < 50; i++) {
+		lone_turns();
+		raise(SIGALRM);
+		raise(SIGALRM);
+	}
+	alarm(0);
+}
+
+TEST_SIGNAL(who_stands_still_ends, 1, SIGABRT)
+{
+	ck_assert_int_eq(lone_watch(LIMIT), 0);
+	lone_turns();
+	for (int i = 0; i <= LIMIT; i++)
+		raise(SIGALRM);
+}
+
+TEST(the_kernel_tells)
+{
+	int signo = 0;
+
+	ck_assert_int_eq(lone_watch(LIMIT), 0);
+	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
+	ck_assert_int_eq(signo, SIGALRM);
+}
+
+TEST(zero_is_for_ever)
+{
+	int signo = 0;
+
+	ck_assert_int_eq(lone_watch(0), 0);
+	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
+	ck_assert_int_eq(signo, 0);
 }
 
 UNIT_FIXTURE(setup, teardown)
