@@ -18,7 +18,6 @@
 
 #include "image/beneath.h"
 #include "image/spelling.h"
-#include "store/store_lock.h"
 
 #define PREFIX ".h2d-"
 #define PART   ".part"

@@ -12,8 +12,65 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/err.h"
 #include "event/offload.h"
+
+/*
+ * store_result: what became of a step of an upload: it was done, or refused for an error of
+ * base/err.def, or the machine could not do it. Passed by value, in threads and on the loop.
+ */
+
+struct store_result {
+	const struct err *err; /* why it is refused; NULL: it is not */
+	int error;             /* errno of the system call that failed; 0: none did */
+};
+
+#define STORE_OK ((struct store_result){ 0 })
+
+static inline bool store_ok(struct store_result r)
+{
+	return r.err == NULL && r.error == 0;
+}
+
+static inline struct store_result store_refuse(const struct err *err)
+{
+	return (struct store_result){ .err = err };
+}
+
+/* rc: 0, or -errno. */
+static inline struct store_result store_errno(int rc)
+{
+	return (struct store_result){ .error = -rc };
+}
+
+/*
+ * store_lock: locks of files in a folder of uploads, by whichever worker of whichever h2d, at
+ * whichever machine. Called in offload threads: waiting blocks.
+ *
+ * All of a file is locked by flock(2). NFS makes that a lock of all of its bytes, which needs a
+ * descriptor for writing, and conflicts with locks of bytes: a file has one kind of lock, or the
+ * other. A lock of a folder's own descriptor never leaves the machine there (store_dir_lock()).
+ */
+
+/* n 0: all of what fd has open; else n bytes of a file, from at. It is the open file's: whoever
+ * else has opened it, of this process too, is another one. */
+struct store_lock {
+	int fd;
+	off_t at, n;
+};
+
+/* 0; -EAGAIN: somebody else has it; -ENOLCK: the file system has no locks; -errno. */
+int store_lock_try(struct store_lock l);
+
+/*
+ * Waits for it, three seconds at most: then -EAGAIN, and -ECANCELED if nobody wants what job does
+ * any more (NULL: somebody does). Else as store_lock_try().
+ */
+int store_lock_wait(struct store_lock l, const struct job *job);
+
+void store_lock_free(struct store_lock l);
 
 enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32, STORE_DIR_FILE = 4096 };
 

@@ -2,7 +2,7 @@
  * store_lock: flock(2), and locks of bytes that belong to an open file (F_OFD_SETLK). Called in
  * threads by the other store_*.c; it keeps nothing.
  */
-#include "store/store_lock.h"
+#include "store/store_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

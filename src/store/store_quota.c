@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/file_id.h"
-#include "store/store_lock.h"
 
 #define NAME ".h2d-quota"
 

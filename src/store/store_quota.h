@@ -13,7 +13,6 @@
 #define H2D_STORE_STORE_QUOTA_H
 
 #include "store/store_dir.h"
-#include "store/store_result.h"
 
 /* The beginning of the file; the cells follow. */
 struct store_quota_head {

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
-#include "store/store_lock.h"
 
 enum {
 	MODE = 0600,

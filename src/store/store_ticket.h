@@ -19,7 +19,6 @@
 #include "event/offload.h"
 #include "http/field.h"
 #include "store/store_dir.h"
-#include "store/store_result.h"
 
 enum store_ticket_stage {
 	STORE_TICKET_OPEN = 1, /* more bytes may come */

@@ -17,7 +17,6 @@
 #include "request/body_queue.h"
 #include "store/store_dir.h"
 #include "store/store_quota.h"
-#include "store/store_result.h"
 
 /*
  * store_file: one file on its way into the folder of uploads: written without a name, or with a
