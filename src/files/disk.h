@@ -114,12 +114,6 @@ struct disk_warm {
 
 enum { DISK_WARM = 512 };
 
-/* How a name is found on a file system that other machines write to. */
-enum disk_names {
-	DISK_NAMES_KNOWN, /* as this machine's kernel knows it, but for one that is missing */
-	DISK_NAMES_ASKED, /* its directories are asked first */
-};
-
 enum disk_state {
 #define DISK_STATE(name, next, help) DISK_##name,
 #include "files/disk_state.def"
@@ -164,8 +158,9 @@ struct disk_file {
 	bool no_nowait; /* its file system does not know RWF_NOWAIT */
 	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
 	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
-	enum disk_names names; /* likewise */
-	bool uploaded;         /* it was opened in a folder of uploads, by whatever links */
+	bool asks; /* likewise: where other machines write, its directories are asked for the name
+		      first; else only for one that this machine's kernel does not know */
+	bool uploaded; /* it was opened in a folder of uploads, by whatever links */
 	struct disk_tree *tree;
 	const char *look_at;     /* a root for the thread to look at, too; NULL: none */
 	struct disk_root *root;  /* one reference held */

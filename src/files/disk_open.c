@@ -143,7 +143,7 @@ static int open_remote(struct disk_file *f, const struct disk_root *root)
 {
 	int rc = -ENOENT;
 
-	if (f->names == DISK_NAMES_KNOWN)
+	if (!f->asks)
 		rc = open_spelled(f, root, f->leave);
 	if (rc != -ENOENT || root->fd < 0)
 		return rc;

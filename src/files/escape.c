@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "image/beneath.h"
 
@@ -79,16 +80,12 @@ char *escape_find(int root, const char *path)
 	return NULL;
 }
 
-/* FNV-1a, of both; never 0. */
+/* A hash of both; never 0. */
 static uint64_t hash_escape(const char *root, const char *escape)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = fnv_add(FNV_BEGIN, root, strlen(root));
 
-	for (const char *p = root; *p != '\0'; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3;
-	for (const char *p = escape; *p != '\0'; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3;
-	return h != 0 ? h : 1;
+	return fnv_add(h, escape, strlen(escape)) | 1;
 }
 
 /* The place of h, if it is new; ESCAPES_MAX: it is not, or there is no more room. */

@@ -94,10 +94,10 @@ void files_take_keeper(struct files *f, int fd);
 /* Lets go of the image: new requests read the disk (drain). */
 void files_no_image(struct files *f);
 
-/* Number of the image in use, 0 for none. */
 /* Whether new requests are answered from the image: there is one, and its keeper ticks. */
 bool files_image_fresh(const struct files *f);
 
+/* Number of the image in use, 0 for none. */
 uint64_t files_image_number(const struct files *f);
 
 /* From now on that number is kept at *where too, written atomically, for others to read. */

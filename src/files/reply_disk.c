@@ -196,7 +196,7 @@ struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *
 	file->leave = a->follows ? BENEATH_LEAVE : 0;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name)) {
 		file->leave = 0;
-		file->names = DISK_NAMES_ASKED;
+		file->asks = true;
 	}
 	look_beside(a, file);
 	return file;

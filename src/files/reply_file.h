@@ -19,7 +19,6 @@
  * what other names there are; never blocks.
  */
 
-/* A reply that may need the disk; in the request's arena. */
 /* How the name that is tried answers for the path that was asked for. */
 enum file_reply_way {
 	FILE_REPLY_ASKED,   /* as it is, by an index file or with an extension */
@@ -27,6 +26,7 @@ enum file_reply_way {
 	FILE_REPLY_FALLBACK,
 };
 
+/* A reply that may need the disk; in the request's arena. */
 struct file_reply {
 	struct h2d_req *req;
 	struct files *files;

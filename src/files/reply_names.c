@@ -121,7 +121,7 @@ bool reply_names_redirect(struct h2d_req *req, struct slice path)
 	for (unsigned i = 0; stem.n == name.n && i < location->nextensions; i++) {
 		struct slice e = location->extensions[i];
 
-		if (name.n > e.n && memcmp(name.p + name.n - e.n, e.p, e.n) == 0)
+		if (name.n > e.n && slice_ends(name, e))
 			stem.n -= e.n;
 	}
 	/* Another file might have the shorter name; see next_file(). */

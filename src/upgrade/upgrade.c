@@ -35,7 +35,7 @@ const struct states upgrade_states = {
 	},
 };
 
-void upgrade_go(struct upgrade *u, enum upgrade_state state)
+static void upgrade_go(struct upgrade *u, enum upgrade_state state)
 {
 	STATES_STEP(&upgrade_states, u->state, state);
 	log_debug("upgrade: %s -> %s", states_name(&upgrade_states, u->state),

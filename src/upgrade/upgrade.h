@@ -63,8 +63,6 @@ extern const struct states upgrade_states;
 /* The name by which the channel is passed. */
 #define UPGRADE_CHANNEL "h2d/upgrade"
 
-void upgrade_go(struct upgrade *u, enum upgrade_state state);
-
 void upgrade_init(struct upgrade *u, struct loop *loop, const struct upgrade_ops *ops);
 
 /* --- the old master's side -------------------------------------------------------------------- */
