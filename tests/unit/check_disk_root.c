@@ -73,25 +73,6 @@ TEST_EACH(swapped, 2)
 	expect("one");
 }
 
-/* Not only a link. */
-TEST(replaced_directory)
-{
-	ck_assert_int_eq(remove(tree_path("now")), 0);
-	ck_assert_int_eq(rename(tree_path("one"), tree_path("now")), 0);
-	expect("one");
-	ck_assert_int_eq(rename(tree_path("now"), tree_path("old")), 0);
-	tree_dir("now");
-	age(DISK_LOOK_MS);
-	expect(NULL);
-	tree_text("now/f", "new");
-	expect("new");
-	/* No directory at all. */
-	ck_assert_int_eq(rename(tree_path("now"), tree_path("older")), 0);
-	tree_text("now", "x");
-	age(DISK_LOOK_MS);
-	expect(NULL);
-}
-
 /* Files of the old one are sent to their end; what is under way in a thread meets no closed
  * descriptor. */
 TEST(swapped_meanwhile)
@@ -214,21 +195,6 @@ TEST(doubted)
 	age(0);
 	disk_doubt(unit_files->disk, 0, 0, 0);
 	ck_assert(unit_files->disk->trees[0].doubted);
-}
-
-TEST(missing_at_first)
-{
-	struct doc_roots conf = unit_conf;
-
-	files_free(&unit_files);
-	ck_assert_int_eq(remove(tree_path("now")), 0);
-	unit_files = files_new(&unit_loop, unit_offload, &conf);
-	ck_assert_ptr_nonnull(unit_files);
-	unit_env.files = unit_files;
-	expect(NULL);
-	tree_link("one", "now");
-	age(DISK_LOOK_MS);
-	expect("one");
 }
 
 /* A look that fails for another reason than the path says nothing about it. */

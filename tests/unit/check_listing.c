@@ -1,5 +1,5 @@
 /*
- * check_listing: from a directory to a reply: what is shown and what is not, forms, conditions,
+ * check_listing: from a directory to a reply: what is shown and what is not,
  * what cannot be read, requests that go away. What the page looks like is check_listing_page's.
  */
 #include "files/listing.h"
@@ -97,108 +97,6 @@ TEST_EACH(what_is_shown, 2)
 	page = get("/", NULL, NULL);
 	expect(page, "d/", true);
 	free(page);
-}
-
-TEST_EACH(fields, 2)
-{
-	struct h2d_req *req;
-	char *page, length[24];
-
-	tree_text("x", "");
-	page = get("/", "accept", "text/html");
-	req = unit_ask(_i ? H2D_HEAD : H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
-	unit_wait(req);
-	snprintf(length, sizeof(length), "%zu", strlen(page));
-	ck_assert_str_eq(unit_field(req, "content-length"), length);
-	ck_assert_str_eq(unit_field(req, "content-type"), "text/html; charset=utf-8");
-	ck_assert_str_eq(unit_field(req, "vary"), "accept");
-	ck_assert_str_eq(unit_field(req, "cache-control"), "no-cache");
-	ck_assert_str_eq(unit_field(req, "x-listing"), "");
-	ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
-	ck_assert(req->reply.content == (_i == 0));
-	unit_end(req);
-	free(page);
-}
-
-/* A location's own cache-control is not contradicted. */
-TEST(own_cache_control)
-{
-	struct h2d_req *req;
-
-	unit_site.all.cache_control = SLICE("max-age=5");
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
-	unit_wait(req);
-	ck_assert_str_ne(unit_field(req, "cache-control"), "no-cache");
-	unit_end(req);
-}
-
-TEST(json)
-{
-	struct h2d_req *req;
-	char *page;
-
-	tree_text("x", "abc");
-	tree_date("x", 784111777);
-	page = get("/", "accept", "application/json");
-	ck_assert_ptr_nonnull(
-		strstr(page, "{\"name\":\"x\",\"href\":\"./x\",\"type\":\"file\",\"size\":3,"
-			     "\"mtime\":\"1994-11-06T08:49:37Z\"}"));
-	free(page);
-	page = get("/", "accept", "application/json;q=0.5, text/html;q=0.6");
-	ck_assert_ptr_nonnull(strstr(page, "<!doctype html>"));
-	free(page);
-	page = get("/", "accept", "image/png");
-	ck_assert_ptr_nonnull(strstr(page, "<!doctype html>"));
-	free(page);
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", "accept", "application/json");
-	unit_wait(req);
-	ck_assert_str_eq(unit_field(req, "content-type"), "application/json");
-	ck_assert_str_eq(unit_field(req, "vary"), "accept");
-	unit_end(req);
-}
-
-static const struct {
-	const char *name, *value;
-	int status;
-} conditions[] = {
-	{ "if-none-match", "*", 304 },
-	{ "if-none-match", "ETAG", 304 },
-	{ "if-none-match", "\"x\"", 200 },
-	{ "if-match", "ETAG", 200 },
-	{ "if-match", "\"x\"", 412 },
-	{ "if-modified-since", "Fri, 31 Dec 9999 23:59:59 GMT", 200 },
-	{ "if-unmodified-since", "Sun, 06 Nov 1994 08:49:37 GMT", 200 },
-	{ "range", "bytes=0-3", 200 },
-};
-
-TEST_ROWS(conditional, conditions)
-{
-	const char *value = conditions[_i].value;
-	struct h2d_req *req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", NULL, NULL);
-	char etag[32];
-
-	unit_wait(req);
-	snprintf(etag, sizeof(etag), "%s", unit_field(req, "etag"));
-	unit_end(req);
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", conditions[_i].name,
-		strcmp(value, "ETAG") == 0 ? etag : value);
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, conditions[_i].status);
-	if (req->reply.status == 304) {
-		ck_assert(!req->reply.content);
-		ck_assert_str_eq(unit_field(req, "content-type"), "");
-		ck_assert_str_eq(unit_field(req, "etag"), etag);
-		ck_assert_str_eq(unit_field(req, "vary"), "accept");
-		ck_assert_str_eq(unit_field(req, "cache-control"), "no-cache");
-	}
-	unit_end(req);
-
-	/* Another state of the directory, another tag. */
-	tree_text("new", "");
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/", "if-none-match", etag);
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, 200);
-	unit_end(req);
 }
 
 TEST(not_there)

@@ -164,35 +164,6 @@ TEST(test_deep)
 }
 
 static const struct {
-	uint64_t size;
-	const char *cell;
-} sizes[] = {
-	{ 0, "0 bytes\">0 B<" },
-	{ 1, "1 byte\">1 B<" },
-	{ 1023, "1023 bytes\">1023 B<" },
-	{ 1024, "1024 bytes\">1.0 KiB<" },
-	{ 1536, "1536 bytes\">1.5 KiB<" },
-	{ 10188, "10188 bytes\">9.9 KiB<" },
-	{ 10240, "10240 bytes\">10 KiB<" },
-	{ 1048063, "1048063 bytes\">1023 KiB<" },
-	{ 1048064, "1048064 bytes\">1.0 MiB<" },
-	{ 1048576, "1048576 bytes\">1.0 MiB<" },
-	{ 1073741823, "1073741823 bytes\">1.0 GiB<" },
-	{ UINT64_C(5) << 40, "5497558138880 bytes\">5.0 TiB<" },
-	{ UINT64_MAX, "18446744073709551615 bytes\">16 EiB<" },
-};
-
-TEST_ROWS(test_size, sizes)
-{
-	struct listing_entry e[] = { file("x", sizes[_i].size, 0) };
-	struct listing_page p = page_of("/", e, 1);
-	char *html = make(&p, listing_page_html);
-
-	has(html, sizes[_i].cell);
-	free(html);
-}
-
-static const struct {
 	int64_t mtime_ns;
 	const char *html, *json;
 } dates[] = {
@@ -218,59 +189,6 @@ TEST_ROWS(test_date, dates)
 	free(json);
 }
 
-static const struct {
-	const char *query;
-	enum listing_sort sort;
-	bool descending;
-	const char *names;
-	const char *arrow;
-} orders[] = {
-	{ "", LISTING_NAME, false, "D d a B b c",
-		"ascending\"><a href=\"?sort=name&amp;order=desc\">Name" },
-	{ "sort=name&order=desc", LISTING_NAME, true, "d D c b B a",
-		"descending\"><a href=\"?sort=name&amp;order=asc\">Name" },
-	{ "sort=size", LISTING_SIZE, false, "D d c a B b",
-		"ascending\"><a href=\"?sort=size&amp;order=desc\">Size" },
-	{ "sort=size&order=desc", LISTING_SIZE, true, "D d b a B c",
-		"descending\"><a href=\"?sort=size&amp;order=asc\">Size" },
-	{ "order=asc&sort=date", LISTING_DATE, false, "d D b c a B",
-		"ascending\"><a href=\"?sort=date&amp;order=desc\">Modified" },
-	{ "sort=date&order=desc", LISTING_DATE, true, "D d B a c b",
-		"descending\"><a href=\"?sort=date&amp;order=asc\">Modified" },
-	{ "sort=Size", LISTING_NAME, false, "D d a B b c", "ascending\"><a href=\"?sort=name" },
-	{ "sort=&order=up&x&&=&sort=sizes", LISTING_NAME, false, "D d a B b c", "?sort=name" },
-	{ "&&sort=size&", LISTING_SIZE, false, "D d c a B b", "?sort=size" },
-	{ "sort=size&sort=name", LISTING_NAME, false, "D d a B b c", "?sort=name" },
-};
-
-TEST_ROWS(test_order, orders)
-{
-	struct listing_entry e[] = {
-		file("b", 900, 1),
-		file("a", 5, 30),
-		file("c", 1, 20),
-		file("B", 5, 40),
-		dir("d", 3),
-		dir("D", 9),
-	};
-	struct listing_page p = page_of("/", e, 6);
-	char got[32] = "", *html;
-
-	p.order = listing_page_order(slice_str(orders[_i].query));
-	ck_assert_int_eq(p.order.sort, orders[_i].sort);
-	ck_assert_int_eq(p.order.descending, orders[_i].descending);
-	listing_page_sort(&p);
-	for (unsigned i = 0; i < p.n; i++)
-		sprintf(got + strlen(got), "%s%.*s", i > 0 ? " " : "",
-			SLICE_ARG(p.entries[i].name));
-	ck_assert_str_eq(got, orders[_i].names);
-	html = make(&p, listing_page_html);
-	has(html, orders[_i].arrow);
-	ck_assert_uint_eq(count(html, "aria-sort"), 2); /* a header, and the style */
-	has(html, "2 directories, 4 files");
-	free(html);
-}
-
 /* Names of which one begins with the other, and such that compare unlike their bytes. */
 TEST(test_names_in_order)
 {
@@ -290,17 +208,6 @@ TEST(test_names_in_order)
 	for (unsigned i = 0; i < 7; i++)
 		ck_assert_msg(slice_eq(p.entries[i].name, slice_str(want[i])), "%u: %.*s", i,
 			SLICE_ARG(p.entries[i].name));
-}
-
-TEST(test_empty)
-{
-	struct listing_page p = page_of("/", NULL, 0);
-	char *json;
-
-	listing_page_sort(&p);
-	json = make(&p, listing_page_json);
-	ck_assert_str_eq(json, "[\n]\n");
-	free(json);
 }
 
 /* Too long a page ends early, says so, and is whole all the same. */

@@ -30,46 +30,6 @@ static void begin(int way)
 		unit_be_slow();
 }
 
-static void expect(struct h2d_req *req, int status, size_t at, size_t n)
-{
-	char wanted[64];
-
-	ck_assert_int_eq(req->reply.status, status);
-	snprintf(wanted, sizeof(wanted), "bytes %zu-%zu/%d", at, at + n - 1, LARGE);
-	ck_assert_str_eq(unit_field(req, "content-range"), status == 206 ? wanted : "");
-	snprintf(wanted, sizeof(wanted), "%zu", n);
-	ck_assert_str_eq(unit_field(req, "content-length"), wanted);
-	ck_assert_str_eq(unit_field(req, "content-type"), "text/plain; charset=utf-8");
-	ck_assert_str_eq(unit_field(req, "accept-ranges"), "bytes");
-	ck_assert_uint_eq(strlen(unit_field(req, "etag")), ETAG_CONTENT_LEN);
-	ck_assert_str_eq(unit_field(req, "last-modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
-	if (req->reply.content)
-		unit_expect_body(req, data + at, n);
-	unit_end(req);
-}
-
-TEST_EACH(one_range, WAYS)
-{
-	tree_write("f.txt", data, LARGE);
-	tree_date("f.txt", 784111777);
-	begin(_i);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-0\n"), 206, 0, 1);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=100-150000\n"), 206, 100, 149901);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=199999-\n"), 206, 199999, 2);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=-70000\n"), 206, LARGE - 70000, 70000);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-\n"), 206, 0, LARGE);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-1,2-3\n"), 206, 0, 4);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-7,8-\n"), 200, 0, LARGE);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: lines=0-7\n"), 200, 0, LARGE);
-	/* RFC 9110, 14.2: for GET only. */
-	expect(unit_answer(H2D_HEAD, "/f.txt", "range: bytes=0-0\n"), 200, 0, LARGE);
-	expect(unit_answer(H2D_GET, "/f.txt",
-		       "range: bytes=0-0\nif-range: Sun, 06 Nov 1994 08:49:37 GMT\n"),
-		206, 0, 1);
-	expect(unit_answer(H2D_GET, "/f.txt", "range: bytes=0-0\nif-range: \"another\"\n"), 200, 0,
-		LARGE);
-}
-
 /* RFC 9110, 8.8.3.2 and 13.1.5: a weak tag matches if-none-match alone, and a range needs none. */
 TEST_EACH(weak_tag, WAYS)
 {

@@ -62,43 +62,6 @@ TEST_EACH(head, WAYS)
 	unit_end(req);
 }
 
-TEST_EACH(conditional, WAYS)
-{
-	static const struct {
-		const char *name, *value;
-		int status;
-	} cases[] = {
-		{ "if-none-match", "\"{TbfvYwAFxGJF}\"", 304 },
-		{ "if-none-match", "W/\"{TbfvYwAFxGJF}\"", 304 },
-		{ "if-none-match", "\"another\"", 200 },
-		{ "if-match", "\"another\"", 412 },
-		{ "if-match", "\"{TbfvYwAFxGJF}\"", 200 },
-		{ "if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT", 304 },
-		{ "if-modified-since", "Sun, 06 Nov 1994 08:49:36 GMT", 200 },
-		{ "if-unmodified-since", "Sun, 06 Nov 1994 08:49:36 GMT", 412 },
-	};
-
-	tree_text("page.html", page);
-	tree_date("page.html", 784111777);
-	begin(_i);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct h2d_req *req = unit_ask(
-			H2D_GET, H2D_DOCUMENT_ROOT, "/page.html", cases[i].name, cases[i].value);
-
-		unit_wait(req);
-		ck_assert_msg(req->reply.status == cases[i].status, "%s: %s: %d", cases[i].name,
-			cases[i].value, req->reply.status);
-		if (cases[i].status == 304) {
-			ck_assert(!req->reply.content);
-			ck_assert_str_eq(unit_field(req, "etag"), "\"{TbfvYwAFxGJF}\"");
-			ck_assert_str_eq(unit_field(req, "content-type"), "");
-		}
-		if (cases[i].status == 412)
-			ck_assert_str_eq(unit_field(req, "etag"), "");
-		unit_end(req);
-	}
-}
-
 TEST_EACH(no_date_from_the_future, WAYS)
 {
 	struct h2d_req *req;
@@ -115,58 +78,6 @@ TEST_EACH(no_date_from_the_future, WAYS)
 			ahead ? "" : "Sun, 06 Nov 1994 08:49:38 GMT");
 		unit_end(req);
 	}
-}
-
-TEST_EACH(directories, WAYS)
-{
-	struct h2d_req *req;
-
-	tree_dir("a dir");
-	tree_text("a dir/index.htm", page);
-	tree_dir("empty");
-	tree_dir("trap");
-	tree_dir("trap/index.html");
-	tree_text("file", "x");
-	begin(_i);
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/a dir/", NULL, NULL);
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, 200);
-	unit_expect_body(req, page, strlen(page));
-	unit_end(req);
-
-	req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, "/a dir", NULL, NULL);
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, 301);
-	ck_assert_str_eq(unit_field(req, "location"), "/a%20dir/");
-	unit_end(req);
-
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/empty/"), 404);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/trap/"), 404);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/file/"), 404);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 404);
-	tree_text("index.html", page);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/"), 200);
-}
-
-TEST_EACH(redirect_keeps_the_query, WAYS)
-{
-	struct h2d_req *req = malloc(sizeof(*req));
-
-	tree_dir("d");
-	begin(_i);
-	req_init(req, &unit_env, NULL, &unit_stream);
-	req->site = &unit_site;
-	req->location = &unit_site.all;
-	req->method = H2D_GET;
-	req->path = SLICE("/d");
-	req->query = SLICE("a=b&c");
-	req_go(req, REQ_WAIT);
-	req->owes = true;
-	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/d", 2);
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, 301);
-	ck_assert_str_eq(unit_field(req, "location"), "/d/?a=b&c");
-	unit_end(req);
 }
 
 TEST_EACH(refused, WAYS)
@@ -232,26 +143,6 @@ TEST_EACH(refused, WAYS)
 
 		ck_assert_msg(status == cases[i].status, "%s: %d", cases[i].path, status);
 	}
-}
-
-TEST_EACH(forbidden, WAYS)
-{
-	bool root = geteuid() == 0;
-
-	tree_text("secret", "x");
-	tree_dir("shut");
-	tree_text("shut/in", "x");
-	ck_assert_int_eq(chmod(tree_path("secret"), 0), 0);
-	ck_assert_int_eq(chmod(tree_path("shut"), 0), 0);
-	ck_assert_int_eq(chmod(tree, 0755), 0);
-	begin(_i == IMAGE ? DISK : _i);
-	ck_assert(!root || seteuid(65534) == 0);
-	if (_i == IMAGE)
-		unit_publish(1);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/secret"), 403);
-	ck_assert_int_eq(unit_status(H2D_DOCUMENT_ROOT, "/shut/in"), 403);
-	ck_assert(!root || seteuid(0) == 0);
-	ck_assert_int_eq(chmod(tree_path("shut"), 0700), 0);
 }
 
 TEST_EACH(uploads, WAYS)

@@ -97,35 +97,6 @@ TEST_EACH(names, WAYS)
 	}
 }
 
-TEST_EACH(redirects, WAYS)
-{
-	static const struct {
-		const char *path, *to; /* "": there it is */
-	} paths[] = {
-		{ "/page.html", "/page" },
-		{ "/dir/only.txt", "/dir/only" },
-		{ "/index.html", "/" },
-		{ "/dir/index.html", "/dir/" },
-		{ "/index.txt", "/index" },
-		{ "/v1.2.html", "" },
-		{ "/page", "" },
-		{ "/none/page.html", NULL },
-	};
-
-	begin(_i);
-	unit_site.all.extensions_redirect = true;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct h2d_req *req = ask(H2D_DOCUMENT_ROOT, paths[i].path);
-
-		ck_assert_int_eq(req->reply.status, paths[i].to == NULL      ? 404
-						    : paths[i].to[0] == '\0' ? 200
-									     : 301);
-		if (req->reply.status == 301)
-			ck_assert_str_eq(unit_field(req, "location"), paths[i].to);
-		unit_end(req);
-	}
-}
-
 /* A handler's own name for a file, and the folder of uploads, stand for nothing else. */
 TEST_EACH(of_handlers, WAYS)
 {
@@ -141,54 +112,6 @@ TEST_EACH(of_handlers, WAYS)
 	unit_wait(req);
 	ck_assert_int_eq(req->reply.status, 404);
 	unit_end(req);
-}
-
-/* The settings of a response are those of the fallback's own location, unless there is none. */
-TEST_EACH(settings, WAYS)
-{
-	struct h2d_req *req;
-
-	begin(_i);
-	inner[1].fallback = SLICE("/app.html");
-	req = ask(H2D_DOCUMENT_ROOT, "/lost/x");
-	ck_assert_int_eq(req->reply.status, 200);
-	ck_assert_ptr_eq(req->location, &unit_site.all);
-	unit_end(req);
-	inner[1].fallback = SLICE("/none/x");
-	req = ask(H2D_DOCUMENT_ROOT, "/lost/x");
-	ck_assert_int_eq(req->reply.status, 404);
-	ck_assert_ptr_eq(req->location, &inner[1]);
-	unit_end(req);
-}
-
-/* A file that stands for another path has those of its own location, if it is there. */
-TEST_EACH(settings_of_files, WAYS)
-{
-	static const struct {
-		const char *path;
-		int status;
-		const struct location *settings;
-	} asks[] = {
-		{ "/sub/index.html", 200, &inner[0] },
-		{ "/sub/", 200, &inner[0] },
-		{ "/page", 200, &unit_site.all },
-		{ "/odd.html", 301, &inner[1] },
-		{ "/odd", 404, &unit_site.all },
-	};
-
-	begin(_i);
-	unit_site.all.fallback = SLICE("");
-	unit_site.all.files_apart = true;
-	inner[0].prefix = SLICE("/sub/index.html");
-	inner[1].prefix = SLICE("/odd.html");
-	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
-		struct h2d_req *req = ask(H2D_DOCUMENT_ROOT, asks[i].path);
-
-		ck_assert_msg(req->reply.status == asks[i].status, "%s: %d", asks[i].path,
-			req->reply.status);
-		ck_assert_msg(req->location == asks[i].settings, "%s", asks[i].path);
-		unit_end(req);
-	}
 }
 
 /* A cached page is found by one look-up, without a look at the disk. */
