@@ -107,9 +107,12 @@ def test_a_page(machine, page):
 			printed = machine.told(done.stdout)
 			assert done.returncode == 0 and all(line in printed for line in expected), (
 				command, printed, (machine.folder / "log").read_text())
+		done = machine.run("h2d -s stop")
+		assert done.returncode == 0 and server.wait(60) == 0, done.stdout
 	finally:
-		machine.run("h2d -s stop")
-		server.wait(60)
+		if server.poll() is None:
+			server.kill()
+			server.wait()
 
 
 def steps(block):
