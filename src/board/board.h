@@ -106,7 +106,7 @@ struct board_head {
 	uint32_t balance;      /* enum conf_balance: what chooses the worker */
 	uint32_t acceptor_pid; /* 0: none, as with dispatch = reuseport */
 	uint32_t dispatch;     /* enum conf_dispatch */
-	uint32_t health;  /* bit set of enum board_health, 0: it is healthy; master/health.c writes
+	uint32_t health;  /* bit set of enum board_health, 0: it is healthy; master/outcome.c writes
 			     it */
 	uint64_t warm_ms; /* clock_ms(): when the first image came, 1: before an upgrade; 0: not yet
 			   */

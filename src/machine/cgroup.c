@@ -1,14 +1,18 @@
 /*
- * cgroup: small files per group, from the process's own up to the mount. Called by cpus and by
- * cache_room; changes nothing.
+ * cgroup: small files per group, from the process's own up to the mount. The master never changes
+ * its own place, so that the CPUs it may use are those it was started with.
  */
 #include "machine/cgroup.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
 
 /* The first line of a file, without its end. -1: there is none. */
 static int first_line(const char *path, char *line, int size)
@@ -185,4 +189,41 @@ uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmst
 uint64_t cgroup_kills(void)
 {
 	return cgroup_kills_read("/proc/self/cgroup", "/sys/fs/cgroup", "/proc/vmstat");
+}
+
+unsigned cpus_allowed(uint16_t *cpus, unsigned max)
+{
+	unsigned n = 0;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 0;
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE && n < max; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus[n++] = (uint16_t)cpu;
+	return n;
+}
+
+unsigned cpus_usable(void)
+{
+	uint16_t cpus[CPUS_MAX];
+	unsigned n = cpus_allowed(cpus, CPUS_MAX), quota = cgroup_limits().cpus;
+
+	if (quota != 0 && quota < n)
+		return quota;
+	return n > 0 ? n : 1;
+}
+
+void cpus_pin(unsigned n)
+{
+	uint16_t cpus[CPUS_MAX];
+	unsigned ncpus = cpus_allowed(cpus, CPUS_MAX);
+	cpu_set_t one;
+
+	if (ncpus == 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpus[n % ncpus], &one);
+	if (sched_setaffinity(0, sizeof(one), &one) < 0)
+		log_warn("cannot pin to CPU %u: %s", cpus[n % ncpus], strerror(errno));
 }

@@ -32,4 +32,20 @@ uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmst
 /* The kills of this process's group. */
 uint64_t cgroup_kills(void);
 
+/*
+ * cpus: the CPUs that h2d may run on. The workers' number and their places come from it, the
+ * number of the keeper's threads, and which worker's socket a CPU's connections go to.
+ */
+
+enum { CPUS_MAX = 1024 };
+
+/* The CPUs' numbers, rising, at most max; how many. 0: unknown. */
+unsigned cpus_allowed(uint16_t *cpus, unsigned max);
+
+/* How many of them the control group leaves processor time for; at least 1. */
+unsigned cpus_usable(void);
+
+/* Has this process run on the n-th of them, counted round. */
+void cpus_pin(unsigned n);
+
 #endif

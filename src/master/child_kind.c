@@ -6,7 +6,7 @@
 #include "master/child.h"
 
 #include "keeper/keeper.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
 #include "server/acceptor.h"

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "machine/notify.h"
-#include "master/health.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"

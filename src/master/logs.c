@@ -2,7 +2,7 @@
  * logs: opens, reopens and closes log files. Logs never follows a symbolic link: a log folder that
  * belongs to another user must not make root append to a file of that user's choice.
  */
-#include "master/logs.h"
+#include "master/gen.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include "master/mend.h"
 
 #include "base/log.h"
-#include "master/balance.h"
 #include "master/master_state.h"
+#include "master/shrink.h"
 #include "upgrade/fdstore.h"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "board/board_health.h"
+
 struct child;
 struct gen;
 struct master;
@@ -30,5 +32,29 @@ void outcome_add(struct gen *g, const struct child *c);
 
 /* The last process of g is gone: a line about its connections. */
 void outcome_gone(struct master *m, const struct gen *g);
+
+/*
+ * health: what the master tells load balancers: whether they may send requests here. It keeps the
+ * facts of board/board_health.def in the scoreboard, where workers read them, and says each change
+ * in the log.
+ */
+
+/* The fact holds from now on, or holds no longer. */
+void health_set(struct master *m, enum board_health fact, bool holds);
+
+bool health_has(const struct master *m, enum board_health fact);
+
+/* Looks at what the configuration counts as unhealthy; every second, and where an image comes. */
+void health_look(struct master *m);
+
+/* A generation serves, in the place of another. */
+void health_begin(struct master *m);
+
+/*
+ * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain`
+ * ask: a request with an outcome. What is served does not change. Only while
+ * nothing else is under way.
+ */
+void health_drain(struct master *m, bool drained);
 
 #endif

@@ -19,11 +19,9 @@
 #include "conf/conf_fault.h"
 #include "machine/cache_room.h"
 #include "machine/notify.h"
-#include "master/balance.h"
 #include "master/changes.h"
 #include "master/doubts.h"
 #include "master/drain.h"
-#include "master/health.h"
 #include "master/launch.h"
 #include "master/master_state.h"
 #include "master/outcome.h"
@@ -206,8 +204,6 @@ static void log_urls(const struct gen *g)
 /* --- a generation comes to serve ----------------------------------------------------------------
  */
 
-/* Each of these is a row of serve_step.def, which says why it stands where it does. */
-
 static void log_serving(struct master *m, const struct gen *old)
 {
 	const struct gen *g = m->current;
@@ -222,51 +218,33 @@ static void log_serving(struct master *m, const struct gen *old)
 		log_urls(g);
 }
 
-static void show_serving(struct master *m, const struct gen *old)
+static void tell_workers(struct master *m)
 {
-	(void)old;
-	gen_show(m->current, &m->board->head);
-}
-
-static void take_tickets(struct master *m, const struct gen *old)
-{
-	(void)old;
-	tickets_serve(m);
-}
-
-static void watch_files(struct master *m, const struct gen *old)
-{
-	(void)old;
-	changes_serve(m);
-	/* The start of it has said what is too old. */
-	gen_resources_expire(&m->current->resources, NULL, NULL);
-}
-
-static void keep_sockets(struct master *m, const struct gen *old)
-{
-	(void)old;
-	sockets_keep(&m->sockets);
-}
-
-static void balance_sockets(struct master *m, const struct gen *old)
-{
-	(void)old;
-	balance_apply(m);
-	shrink_begin(m);
-}
-
-static void tell_workers(struct master *m, const struct gen *old)
-{
-	(void)old;
 	GEN_FOREACH(c, m->current)
 		if (c->kind->gets & CHILD_SERVE)
 			child_send(c, DUE_SERVE);
 }
 
-static void (*const steps[])(struct master *m, const struct gen *old) = {
-#define SERVE_STEP(fn, why) fn,
-#include "master/serve_step.def"
-};
+/* The order matters. */
+static void serve(struct master *m, const struct gen *old)
+{
+	log_serving(m, old);                   /* the others log where this generation wants it */
+	gen_show(m->current, &m->board->head); /* health reads it */
+	/* Before workers accept: who asks for health hears no more than is true, and handshakes
+	 * make tickets by the keys of this generation. */
+	health_begin(m);
+	tickets_serve(m);
+	changes_serve(m); /* files may change from now on */
+	/* The start of it has said what is too old. */
+	gen_resources_expire(&m->current->resources, NULL, NULL);
+	/* Before the old workers close theirs: these have accepted what is queued, and nobody
+	 * else's socket queues more behind it. */
+	sockets_keep(&m->sockets);
+	/* The kernel is given a choice among sockets that listen. */
+	balance_apply(m);
+	shrink_begin(m);
+	tell_workers(m);
+}
 
 void reload_commit(struct gen *g)
 {
@@ -277,8 +255,7 @@ void reload_commit(struct gen *g)
 	m->current = g;
 	m->starting = NULL;
 	gen_go(g, GEN_SERVE);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-		steps[i](m, old);
+	serve(m, old);
 	if (old != NULL) {
 		outcome_replaced(m, old);
 		drain_begin(old, false);

@@ -20,7 +20,7 @@
 #include "event/sig.h"
 #include "files/doubt_client.h"
 #include "ipc/ctl.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
 #include "sandbox/sandbox.h"

@@ -20,7 +20,6 @@
 #include "image/image.h"
 #include "master/doubts.h"
 #include "master/drain.h"
-#include "master/health.h"
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"

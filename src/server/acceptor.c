@@ -18,7 +18,6 @@
 #include "event/loop.h"
 #include "event/sig.h"
 #include "ipc/ctl.h"
-#include "server/acceptor_inbox.h"
 #include "server/dispatch.h"
 
 enum {

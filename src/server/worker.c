@@ -1,6 +1,6 @@
 /*
  * worker: puts a serving process together, runs its loop, and takes it apart again. Orders come to
- * worker_orders; it never opens a log or a listening socket itself.
+ * worker_life; it never opens a log or a listening socket itself.
  */
 #include "server/worker.h"
 
@@ -20,8 +20,6 @@
 #include "net/tcp.h"
 #include "request/handler_slow.h"
 #include "server/http_env.h"
-#include "server/worker_conns.h"
-#include "server/worker_life.h"
 #include "server/worker_state.h"
 #include "share/account.h"
 #include "share/tally.h"
@@ -325,7 +323,7 @@ static const char *worker_start(struct worker *w)
 		return "access log";
 	if (start_sessions(w) < 0)
 		return "connections";
-	return worker_orders_open(w) < 0 ? "signals" : NULL;
+	return worker_life_open(w) < 0 ? "signals" : NULL;
 }
 
 static void worker_stop(struct worker *w)
@@ -349,7 +347,7 @@ static void worker_stop(struct worker *w)
 	accounts_free(&w->accounts);
 	tally_leave(w->args->tally);
 	h2_fini();
-	worker_orders_close(w);
+	worker_life_close(w);
 	loop_fini(&w->loop);
 	log_tick(true);
 }

@@ -3,7 +3,6 @@
  * itself (session_look()). Called when somebody asks for /status/connections; nothing is done for
  * that page at any other time.
  */
-#include "server/worker_conns.h"
 
 #include <ctype.h>
 #include <stdio.h>

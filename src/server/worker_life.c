@@ -1,11 +1,13 @@
 /*
- * worker_life: worker_go() writes the state, and nobody else. Orders of the master take the steps
- * (worker_orders.c); ends of connections bring a drain to its own.
+ * worker_life: worker_go() writes the state, and nobody else. Orders of the master take the steps:
+ * its messages, its death, and signals. An order that the worker does not know, or that comes too
+ * late, changes nothing. Ends of connections bring a drain to its own.
  */
-#include "server/worker_life.h"
+#include "server/worker_state.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/websocket.h"
 #include "base/clock.h"
@@ -25,7 +27,7 @@ void worker_life_up(struct worker *w)
 }
 
 /* Before its generation serves a worker takes nothing: it may fail, and others serve. */
-void worker_life_serve(struct worker *w)
+static void worker_life_serve(struct worker *w)
 {
 	if (w->dispatch != NULL || w->state != BOARD_UP)
 		return;
@@ -73,7 +75,8 @@ void worker_life_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->deadline);
 }
 
-void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
+/* The drain begins, or has less time from now on. stop, closing: see CTL_DRAIN. */
+static void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 {
 	uint64_t at = clock_ms() + conf_drain_ms(w->args->conf, stop);
 	bool begins = w->state != BOARD_DRAIN;
@@ -94,10 +97,113 @@ void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 	worker_life_look(w);
 }
 
-void worker_life_cut(struct worker *w)
+static void worker_life_cut(struct worker *w)
 {
 	w->http.draining = true;
 	if (w->state != BOARD_DRAIN)
 		worker_go(w, BOARD_DRAIN);
 	cut(w);
+}
+
+static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
+{
+	struct worker *w = LIST_ENTRY(s, struct worker, sig);
+
+	switch (info->ssi_signo) {
+	case SIGTERM:
+		worker_life_cut(w);
+		break;
+	case SIGQUIT:
+		worker_life_drain(w, true, 0);
+		break;
+	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
+		  */
+		break;
+	}
+}
+
+/*
+ * The error log comes first unless it is syslog, then the access logs. They take the numbers of the
+ * old ones, so that other code is not told of it.
+ */
+static void take_logs(struct worker *w, const int *fds, int nfds)
+{
+	int own = gift_fd(w->args->error_log), n = own >= 0 && nfds > 0 ? 1 : 0;
+
+	if (n > 0 && dup2(fds[0], own) < 0)
+		log_error("reopened log: %s", strerror(errno));
+	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
+}
+
+static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
+{
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
+
+	switch (msg->type) {
+	case CTL_IMAGE:
+		if (w->state == BOARD_DRAIN)
+			return 0;
+		files_take_image(w->files, msg->arg, fds, nfds);
+		return nfds;
+	case CTL_KEEPER:
+		if (nfds != 1)
+			return 0;
+		files_take_keeper(w->files, fds[0]);
+		return 1;
+	case CTL_SERVE:
+		w->http.draining |= msg->arg != 0;
+		worker_life_serve(w);
+		return 0;
+	case CTL_LISTEN:
+		if (nfds != 1 || w->dispatch == NULL)
+			return 0;
+		w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
+		return 1;
+	case CTL_UNLISTEN:
+		if (w->dispatch != NULL)
+			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
+		return 0;
+	case CTL_DRAIN:
+		worker_life_drain(w, msg->arg != 0, msg->closing);
+		return 0;
+	case CTL_LOGS:
+		take_logs(w, fds, nfds);
+		return 0;
+	case CTL_SHOW:
+		worker_conns_show(w);
+		return 0;
+	default:
+		return ctl_link_unknown(msg);
+	}
+}
+
+static void master_gone(struct ctl_link *l)
+{
+	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
+
+	log_notice("the master is gone: leaving");
+	/* The queues go with the sockets, unless another master has them. */
+	if (!w->args->heir)
+		worker_life_serve(w);
+	worker_life_drain(w, true, ~UINT64_C(0));
+}
+
+int worker_life_open(struct worker *w)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
+		*s != 0; s++)
+		sigaddset(&set, *s);
+	if (sig_init(&w->sig, &w->loop, &set, on_signal) < 0)
+		return -1;
+	w->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);
+}
+
+void worker_life_close(struct worker *w)
+{
+	ctl_link_close(&w->ctl);
+	sig_fini(&w->sig, &w->loop);
 }

@@ -101,15 +101,6 @@ struct worker {
 };
 
 /*
- * worker_orders: orders to a worker: messages of the master, its death, and signals. For
- * server/worker.c only.
- */
-
-/* From now on orders are heard. 0, or -errno. */
-int worker_orders_open(struct worker *w);
-void worker_orders_close(struct worker *w);
-
-/*
  * worker_trim: gives memory back to the system when a crowd of connections has left, or after much
  * work: what pools and free lists keep, and what malloc has free. For server/worker.c only.
  */
@@ -147,5 +138,32 @@ void worker_room_taken(struct worker *w);
 
 /* A connection has ended, or is idle now. */
 void worker_room_freed(struct worker *w);
+
+/*
+ * worker_life: the states of a worker: it is up, takes connections when its generation serves, and
+ * at its end finishes what is open, and cuts what is not over in time. For server/worker*.c only.
+ */
+
+void worker_life_init(struct worker *w);
+void worker_life_stop(struct worker *w);
+
+/* All is there that the worker serves with. */
+void worker_life_up(struct worker *w);
+
+/* From now on orders of the master are heard. 0, or -errno. */
+int worker_life_open(struct worker *w);
+void worker_life_close(struct worker *w);
+
+/* A connection has ended, or all that were to be taken have been: stops the loop behind the last.
+ */
+void worker_life_look(struct worker *w);
+
+/* worker_conns: the worker's connections on the scoreboard, for GET /status/connections. */
+
+/* Writes the worker's table (board/board_conns.h). The master asks for it: CTL_SHOW. */
+void worker_conns_show(struct worker *w);
+
+/* Does so for an admin page of this worker, and asks the master to have the other workers do it. */
+void worker_conns_ask(struct worker *w);
 
 #endif

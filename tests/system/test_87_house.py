@@ -112,8 +112,8 @@ def test_prose(house, text, found):
 
 
 # A sentence about src/ipc/ctl.c, and what is wrong with it.
-SENTENCES = (("Called by listener.c.", "listener.c does not"), ("Called by worker_orders.c.", None),
-	("Called by worker_orders.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
+SENTENCES = (("Called by listener.c.", "listener.c does not"), ("Called by worker_life.c.", None),
+	("Called by worker_life.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
 	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/master_link.c does, too"))
 
 

@@ -1,5 +1,5 @@
 /* check_acceptor_balance: who has fewest, and whose source it is. */
-#include "server/acceptor_inbox.h"
+#include "server/acceptor.h"
 
 #include <stdio.h>
 #include <string.h>

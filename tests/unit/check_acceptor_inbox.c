@@ -2,7 +2,7 @@
  * check_acceptor_inbox: credits and loads, with a worker that counts well, one that lies, one that
  * dies and has a successor.
  */
-#include "server/acceptor_inbox.h"
+#include "server/acceptor.h"
 
 #include <fcntl.h>
 #include <string.h>
