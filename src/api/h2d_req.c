@@ -4,7 +4,7 @@
  * field of all cookies.
  */
 #include "http/coding.h"
-#include "http/cookie.h"
+#include "http/field.h"
 #include "request/handler_call.h"
 #include "request/handler_text.h"
 #include "request/req_client.h"
@@ -109,7 +109,7 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 	if (!has_one_cookie_field(req))
 		return handler_text(req, none, len);
 	f = field_find(req->fields, req->nfields, SLICE("cookie"));
-	if (f == NULL || !cookie_find(f->value, slice_str(name), &value))
+	if (f == NULL || !field_cookie(f->value, slice_str(name), &value))
 		return handler_text(req, none, len);
 	if (req->cookies == NULL)
 		req->cookies = (char *)(uintptr_t)arena_dup(&req->arena, f->value).p;

@@ -14,7 +14,7 @@
 #include "board/admin.h"
 #include "board/board.h"
 #include "board/board_health.h"
-#include "http/accept.h"
+#include "http/coding.h"
 
 struct name {
 	const char *metric, *label, *value, *help;

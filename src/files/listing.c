@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/accept.h"
+#include "http/coding.h"
 #include "http/cond.h"
 #include "http/path.h"
 #include "request/req_client.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "http/cond.h"
-#include "http/content_type.h"
+#include "http/mime.h"
 #include "http/range.h"
 #include "request/handler_rule.h"
 #include "request/trace.h"
@@ -146,7 +146,7 @@ static void lift_sandbox(struct h2d_req *req, struct slice type)
 	struct reply *r = &req->reply;
 	unsigned kept = 0;
 
-	if (!req->reply.sandboxed || !content_type_is_media(type))
+	if (!req->reply.sandboxed || !mime_is_media(type))
 		return;
 	for (unsigned i = 0; i < r->nfields; i++)
 		if (!slice_eq(r->fields[i].name, SLICE("content-security-policy")) ||

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "files/reply_conditional.h"
 #include "http/cond.h"
-#include "http/content_type.h"
 #include "http/date.h"
+#include "http/mime.h"
 #include "request/trace.h"
 
 void reply_disk_fail(struct file_reply *a, int status)
@@ -73,11 +73,11 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 	char *date = arena_alloc(&req->arena, DATE_LEN + 1);
 	const struct mime *mime = mime_find(req->location->types, a->name);
 	struct reply_conditional r = {
-		.type = content_type_make(mime, req->location->charset, &req->arena),
+		.type = mime_content_type(mime, req->location->charset, &req->arena),
 		.etag = etag_slice(&file->etag),
 		.mtime = file->mtime,
 		.coding = file->coding,
-		.varies = content_type_varies(mime, a->files->codings, file->has_beside),
+		.varies = mime_varies(mime, a->files->codings, file->has_beside),
 	};
 
 	COUNT(cache_misses, 1);

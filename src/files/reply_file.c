@@ -17,7 +17,7 @@
 #include "files/listing.h"
 #include "files/reply_conditional.h"
 #include "http/cond.h"
-#include "http/content_type.h"
+#include "http/mime.h"
 #include "http/path.h"
 #include "request/gate.h"
 #include "request/handler_rule.h"
@@ -64,7 +64,7 @@ static bool set_charset(
 	/* Nearly always the very string of the configuration. */
 	if (charset.p == of_root.p || slice_eq(charset, of_root))
 		return true;
-	*type = content_type_make(mime_find(req->location->types, path), charset, &req->arena);
+	*type = mime_content_type(mime_find(req->location->types, path), charset, &req->arena);
 	return type->p != NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * coding: content codings (RFC 9110, 8.4.1 and 12.5.3): which ones a client takes, and the best of
- * those there are. Pure.
+ * coding: which content codings a client takes, and the best of those there are (RFC 9110, 8.4.1
+ * and 12.5.3); and how much it wants what it names in any accept field. Pure.
  */
 #ifndef H2D_HTTP_CODING_H
 #define H2D_HTTP_CODING_H
@@ -40,5 +40,25 @@ struct slice coding_path_beside(struct slice path, enum coding coding, char buf[
  * twice the last one counts. No such field: identity.
  */
 enum coding coding_choose(const struct field *fields, unsigned n, unsigned available);
+
+/* --- how much a client wants what it names in an accept field (RFC 9110, 12.4.2 and 12.5.1) --- */
+
+enum { ACCEPT_MAX = 1000 };
+
+/* Reads a qvalue, "0.5", and nothing but that: 0 to ACCEPT_MAX. -1 if it is malformed. */
+int accept_qvalue(struct slice qvalue);
+
+/*
+ * Reads ";q=0.5", with white space where RFC 9110, 12.4.2 has it; nothing at all is ACCEPT_MAX.
+ * -1 if it is malformed or something else.
+ */
+int accept_parameter(struct slice weight);
+
+/*
+ * How much the accept fields among fields want type, "text/html", in thousandths: the weight of the
+ * most specific range that matches, whatever parameters it has; 0 if none does or it is refused. A
+ * malformed range is skipped. No such field: ACCEPT_MAX.
+ */
+int accept_weight(const struct field *fields, unsigned n, struct slice type);
 
 #endif

@@ -32,4 +32,28 @@ struct slice field_trim(struct slice s);
  */
 bool field_list_next(struct slice *rest, struct slice *element);
 
+/*
+ * The value of the first cookie of that name, byte for byte, out of the field that has them all
+ * (RFC 6265, 4.2.1): quotation marks included, as nothing in a cookie is encoded but by who set it.
+ * False: there is none.
+ */
+bool field_cookie(struct slice all, struct slice name, struct slice *value);
+
+/* A parameter behind a value, `; name=value; other="quoted value"` (RFC 9110, 5.6.6). */
+struct field_param {
+	struct slice name;  /* a token, in whatever case it came */
+	struct slice value; /* a token, or what is between the quotes, with its quoted-pairs */
+	bool quoted;
+};
+
+enum field_param_result {
+	FIELD_PARAM_FOUND,
+	FIELD_PARAM_NONE, /* the end */
+	FIELD_PARAM_BAD,
+};
+
+/* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. A
+ * quoted-pair is undone by who knows what it means there. */
+enum field_param_result field_param_next(struct slice *rest, struct field_param *p);
+
 #endif

@@ -7,8 +7,7 @@
 #include "http/multipart.h"
 
 #include "http/field.h"
-#include "http/param.h"
-#include "http/percent.h"
+#include "http/path.h"
 
 enum { CONTENT /* or preamble */, HEAD, EPILOGUE, FAILED };
 
@@ -41,14 +40,14 @@ static void begin_content(struct multipart *m)
 }
 
 /* Any printable ASCII byte may be in it, which is more than RFC 2046 has. */
-static bool set_boundary(struct multipart *m, const struct param *p)
+static bool set_boundary(struct multipart *m, const struct field_param *p)
 {
 	char *o = m->delimiter + 4, *const max = m->delimiter + sizeof(m->delimiter);
 
 	memcpy(m->delimiter, "\r\n--", 4);
 	for (size_t i = 0; i < p->value.n; i++) {
 		if (p->quoted && p->value.p[i] == '\\')
-			i++; /* there is a byte behind it: param_next() saw to that */
+			i++; /* there is a byte behind it: field_param_next() saw to that */
 		if (o == max || p->value.p[i] < ' ' || p->value.p[i] > '~')
 			return false;
 		*o++ = p->value.p[i];
@@ -60,9 +59,9 @@ static bool set_boundary(struct multipart *m, const struct param *p)
 const struct err *multipart_init(struct multipart *m, struct slice content_type, unsigned parts_max)
 {
 	static const struct slice type = SLICE_LIT("multipart/form-data");
-	enum param_result result;
+	enum field_param_result result;
 	struct slice rest;
-	struct param p;
+	struct field_param p;
 	bool found = false;
 
 	if (content_type.n < type.n || !slice_ieq(slice_of(content_type.p, type.n), type))
@@ -70,14 +69,14 @@ const struct err *multipart_init(struct multipart *m, struct slice content_type,
 	rest = slice_of(content_type.p + type.n, content_type.n - type.n);
 	if (rest.n > 0 && strchr("; \t", rest.p[0]) == NULL)
 		return ERR_MULTIPART_TYPE;
-	while ((result = param_next(&rest, &p)) == PARAM_FOUND) {
+	while ((result = field_param_next(&rest, &p)) == FIELD_PARAM_FOUND) {
 		if (!slice_ieq(p.name, SLICE("boundary")))
 			continue;
 		if (found || !set_boundary(m, &p))
 			return ERR_MULTIPART_BOUNDARY;
 		found = true;
 	}
-	if (result == PARAM_BAD || !found)
+	if (result == FIELD_PARAM_BAD || !found)
 		return ERR_MULTIPART_BOUNDARY;
 	m->in_part = false;
 	m->parts_left = parts_max;
@@ -296,7 +295,7 @@ static char name_byte(struct slice in, size_t i, size_t *n)
 		return in.p[i + 1];
 	}
 	if (in.p[i] == '%') {
-		c = percent_byte(in, i);
+		c = path_escape_byte(in, i);
 		if (c == '"' || c == '\r' || c == '\n') {
 			*n = 3;
 			return (char)c;
@@ -306,7 +305,7 @@ static char name_byte(struct slice in, size_t i, size_t *n)
 }
 
 /* A name, decoded in place; at: where the bytes of p->value are. */
-static struct slice decode_name(const struct param *p, char *at)
+static struct slice decode_name(const struct field_param *p, char *at)
 {
 	size_t o = 0, n;
 
@@ -318,7 +317,7 @@ static struct slice decode_name(const struct param *p, char *at)
 }
 
 /* UTF-8'language'%C3%A4 (RFC 8187, 3.2.1), decoded in place. */
-static bool decode_ext(const struct param *p, char *at, struct slice *name)
+static bool decode_ext(const struct field_param *p, char *at, struct slice *name)
 {
 	static const struct slice charset = SLICE_LIT("UTF-8'");
 	struct slice in = p->value;
@@ -334,7 +333,7 @@ static bool decode_ext(const struct param *p, char *at, struct slice *name)
 		int c = (unsigned char)in.p[i];
 
 		if (c == '%') {
-			c = percent_byte(in, i);
+			c = path_escape_byte(in, i);
 			i += 2;
 		}
 		/* attr-char: a byte of a token, but not these */
@@ -347,7 +346,8 @@ static bool decode_ext(const struct param *p, char *at, struct slice *name)
 }
 
 /* at: as of decode_name() */
-static bool take_param(const struct param *p, char *at, struct multipart_part *part, unsigned *seen)
+static bool take_param(
+	const struct field_param *p, char *at, struct multipart_part *part, unsigned *seen)
 {
 	if (slice_ieq(p->name, SLICE("name"))) {
 		part->name = decode_name(p, at);
@@ -368,16 +368,16 @@ static const struct err *disposition(struct slice value, char *head, struct mult
 	const char *semicolon = memchr(value.p, ';', value.n);
 	size_t n = semicolon != NULL ? (size_t)(semicolon - value.p) : value.n;
 	struct slice rest = slice_of(value.p + n, value.n - n);
-	enum param_result result;
+	enum field_param_result result;
 	unsigned seen = 0;
-	struct param p;
+	struct field_param p;
 
 	if (!slice_ieq(field_trim(slice_of(value.p, n)), SLICE("form-data")))
 		return ERR_MULTIPART_DISPOSITION;
-	while ((result = param_next(&rest, &p)) == PARAM_FOUND)
+	while ((result = field_param_next(&rest, &p)) == FIELD_PARAM_FOUND)
 		if (!take_param(&p, head + (p.value.p - head), part, &seen))
 			return ERR_MULTIPART_HEAD;
-	if (result == PARAM_BAD)
+	if (result == FIELD_PARAM_BAD)
 		return ERR_MULTIPART_HEAD;
 	part->has_filename = seen & (FILENAME | FILENAME_EXT);
 	return seen & NAME ? NULL : ERR_MULTIPART_DISPOSITION;

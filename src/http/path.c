@@ -7,8 +7,6 @@
 
 #include <sys/types.h>
 
-#include "http/percent.h"
-
 enum { SLASH = 1, DOT = 2, QUERY = 4, PERCENT = 8, CONTROL = 16 };
 
 static const uint8_t target_byte[256] = {
@@ -77,7 +75,7 @@ static const struct err *scan_target(struct slice target, size_t *path_n, bool *
 /* The byte that the escape at in[i] stands for; -1 for a bad one, or a NUL. */
 static int unescape(struct slice in, size_t i)
 {
-	int c = percent_byte(in, i);
+	int c = path_escape_byte(in, i);
 
 	return c == '\0' ? -1 : c;
 }

@@ -32,4 +32,30 @@ bool path_hidden_name(struct slice name);
 /* Whether a segment of path is. */
 bool path_hidden(struct slice path);
 
+/* --- one escape of percent-encoding (RFC 3986, 2.1); inline, as each request's path is parsed ---
+ */
+
+static inline int path_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* The byte that the escape at in.p[i], a percent sign, stands for; -1 if it is none. */
+static inline int path_escape_byte(struct slice in, size_t i)
+{
+	int high, low;
+
+	if (in.n - i < 3)
+		return -1;
+	high = path_hex_digit(in.p[i + 1]);
+	low = path_hex_digit(in.p[i + 2]);
+	return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
 #endif

@@ -4,7 +4,7 @@
  */
 #include "http/urlencoded.h"
 
-#include "http/percent.h"
+#include "http/path.h"
 
 size_t urlencoded_count(struct slice in)
 {
@@ -28,7 +28,7 @@ static struct slice decode(char *p, size_t n)
 	char *out = p;
 
 	for (size_t i = 0; i < n; i++) {
-		int byte = p[i] == '%' ? percent_byte(in, i) : -1;
+		int byte = p[i] == '%' ? path_escape_byte(in, i) : -1;
 
 		*out++ = byte >= 0 ? (char)byte : plain(p[i]);
 		i += byte >= 0 ? 2 : 0;

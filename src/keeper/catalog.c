@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "http/content_type.h"
+#include "http/mime.h"
 
 enum {
 	TYPES_MEMORY = 16 << 20,
@@ -399,7 +399,7 @@ static struct catalog_type *type_of(struct catalog *c, const struct catalog_file
 	for (t = root->types; t != NULL; t = t->next)
 		if (t->mime == mime)
 			return t;
-	value = content_type_make(mime, slice_str(root->charset), &c->memory);
+	value = mime_content_type(mime, slice_str(root->charset), &c->memory);
 	t = value.p != NULL ? arena_zalloc(&c->memory, sizeof(*t)) : NULL;
 	if (t == NULL)
 		return NULL;

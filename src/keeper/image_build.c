@@ -14,8 +14,8 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "http/content_type.h"
 #include "http/date.h"
+#include "http/mime.h"
 #include "image/memfd.h"
 
 enum { PIECE = 256 << 10 };
@@ -165,7 +165,7 @@ static void set_variants(
 		if ((f->tried & 1U << i) != 0)
 			e->flags |= IMAGE_TRIED << i;
 	}
-	if (content_type_varies(f->type->mime, p->c->conf->codings, sidecars))
+	if (mime_varies(f->type->mime, p->c->conf->codings, sidecars))
 		e->flags |= IMAGE_VARIES;
 }
 

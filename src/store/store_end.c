@@ -10,7 +10,7 @@
 #include "base/human.h"
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "http/accept.h"
+#include "http/coding.h"
 #include "http/page.h"
 #include "http/path.h"
 #include "request/handler_call.h"

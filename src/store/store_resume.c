@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "http/path.h"
-#include "http/upload_field.h"
+#include "http/upload.h"
 #include "request/handler_call.h"
 #include "store/store.h"
 

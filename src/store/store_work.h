@@ -9,9 +9,8 @@
 
 #include "http/coding.h"
 #include "http/cond.h"
-#include "http/digest_field.h"
-#include "http/file_name.h"
 #include "http/multipart.h"
+#include "http/upload.h"
 #include "image/etag.h"
 #include "request/body.h"
 #include "request/body_queue.h"

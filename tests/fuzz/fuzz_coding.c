@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "http/accept.h"
 #include "http/coding.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

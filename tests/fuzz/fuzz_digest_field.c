@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "http/digest_field.h"
+#include "http/upload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "http/file_name.h"
 #include "http/multipart.h"
+#include "http/upload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

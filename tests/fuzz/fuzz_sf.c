@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "http/sf.h"
-#include "http/upload_field.h"
+#include "http/upload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

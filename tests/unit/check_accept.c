@@ -1,5 +1,5 @@
 /* check_accept: weights of two media types under accept fields, the malformed among them. */
-#include "http/accept.h"
+#include "http/coding.h"
 #include "unit.h"
 
 /* Several fields are lines; NULL is no field at all. */

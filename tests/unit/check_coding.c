@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#include "http/accept.h"
 #include "unit.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* check_cookie: one cookie out of a field of many. */
-#include "http/cookie.h"
+#include "http/field.h"
 
 #include "unit.h"
 
@@ -29,7 +29,7 @@ static const struct {
 TEST_ROWS(a_field, fields)
 {
 	struct slice value = { 0 };
-	bool found = cookie_find(slice_str(fields[_i].all), slice_str(fields[_i].name), &value);
+	bool found = field_cookie(slice_str(fields[_i].all), slice_str(fields[_i].name), &value);
 
 	ck_assert_int_eq(found, fields[_i].value != NULL);
 	if (found)

@@ -1,5 +1,5 @@
 /* check_digest_field: the digests of "abc" (FIPS 180-4), well and badly written. */
-#include "http/digest_field.h"
+#include "http/upload.h"
 
 #include "http/base64.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* check_file_name: names that may be, and names that must not, rule by rule and at its edges. */
-#include "http/file_name.h"
+#include "http/upload.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* check_upload_field: what clients say of resumable uploads, well and badly. */
-#include "http/upload_field.h"
+#include "http/upload.h"
 
 #include "unit.h"
 

@@ -1,12 +1,69 @@
 /*
- * digest_field: a dictionary of digests (RFC 9651, 4.2.2): each member is an item; parameters, and
- * items of algorithms that are not known, are passed over. Called once per upload; must never
- * allocate.
+ * upload: reads the fields of uploads, and judges names that peers bring: what passes goes to
+ * openat(2), listings and location fields. Called once per upload; must never allocate.
  */
-#include "http/digest_field.h"
+#include "http/upload.h"
 
+#include "base/utf8.h"
 #include "http/base64.h"
+#include "http/field.h"
 #include "http/sf.h"
+
+/* RFC 9651, 4.2: several lines are one value with commas between, which no item is. */
+static bool upload_field_find(
+	const struct field *fields, unsigned n, struct slice name, struct slice *value)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (slice_eq(fields[i].name, name)) {
+			*value = fields[i].value;
+			found++;
+		}
+	return found == 1;
+}
+
+static bool size(const struct field *fields, unsigned n, struct slice name, uint64_t *v)
+{
+	struct slice value;
+	int64_t i;
+
+	if (!upload_field_find(fields, n, name, &value) || !sf_integer(value, &i) || i < 0)
+		return false;
+	*v = (uint64_t)i;
+	return true;
+}
+
+void upload_field_parse(const struct field *fields, unsigned n, struct upload_field *u)
+{
+	struct slice value;
+	uint64_t version;
+
+	*u = (struct upload_field){ 0 };
+	if (upload_field_find(fields, n, SLICE("upload-complete"), &value))
+		u->has_complete = sf_boolean(value, &u->complete);
+	u->has_offset = size(fields, n, SLICE("upload-offset"), &u->offset);
+	u->has_length = size(fields, n, SLICE("upload-length"), &u->length);
+	u->takes_104 = size(fields, n, SLICE("upload-draft-interop-version"), &version) &&
+		       version == UPLOAD_INTEROP_VERSION;
+}
+
+bool upload_field_is_partial(struct slice s)
+{
+	static const struct slice type = SLICE_LIT(UPLOAD_MEDIA_TYPE);
+	struct field_param p;
+	enum field_param_result result;
+
+	if (s.n < type.n || !slice_ieq(slice_of(s.p, type.n), type))
+		return false;
+	s = slice_of(s.p + type.n, s.n - type.n);
+	while ((result = field_param_next(&s, &p)) == FIELD_PARAM_FOUND)
+		;
+	return result == FIELD_PARAM_NONE;
+}
+
+/* --- digests
+ * ------------------------------------------------------------------------------------------ */
 
 static const struct {
 	struct slice key;
@@ -151,4 +208,53 @@ size_t digest_field_write(
 	o += BASE64_ENCODED(size);
 	*o++ = ':';
 	return (size_t)(o - out);
+}
+
+/* --- its name
+ * ----------------------------------------------------------------------------------------- */
+
+static bool has_slash(struct slice name)
+{
+	return memchr(name.p, '/', name.n) != NULL || memchr(name.p, '\\', name.n) != NULL;
+}
+
+struct slice file_name_last(struct slice name)
+{
+	size_t i = name.n;
+
+	while (i > 0 && name.p[i - 1] != '/' && name.p[i - 1] != '\\')
+		i--;
+	return slice_of(name.p + i, name.n - i);
+}
+
+static const struct err *check_characters(struct slice name)
+{
+	const struct err *err = NULL;
+
+	for (size_t i = 0, n; i < name.n; i += n) {
+		uint32_t c;
+
+		n = utf8_sequence(slice_of(name.p + i, name.n - i));
+		if (n == 0)
+			return ERR_FILE_NAME_UTF8;
+		c = utf8_number(name.p + i, n);
+		if (utf8_is_control(c))
+			err = ERR_FILE_NAME_CONTROL;
+		else if (utf8_is_direction(c) && err == NULL)
+			err = ERR_FILE_NAME_DIRECTION;
+	}
+	return err;
+}
+
+const struct err *file_name_check(struct slice name)
+{
+	if (name.n == 0)
+		return ERR_FILE_NAME_EMPTY;
+	if (name.n > FILE_NAME_LEN_MAX)
+		return ERR_FILE_NAME_LONG;
+	if (name.p[0] == '.')
+		return ERR_FILE_NAME_DOT;
+	if (has_slash(name))
+		return ERR_FILE_NAME_SLASH;
+	return check_characters(name);
 }
