@@ -8,7 +8,7 @@
 
 #include "base/states.h"
 #include "base/strbuf.h"
-#include "event/timer.h"
+#include "event/loop.h"
 #include "http/ws.h"
 #include "request/req_body.h"
 #include "share/budget.h"

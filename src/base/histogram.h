@@ -1,7 +1,7 @@
 /*
  * histogram: values that are counted by buckets with rising upper bounds, and one more for what is
  * above them all. Pure: where the buckets lie is the owner's business (base/counters.h,
- * board/route_times.h); who shows them asks here for quantiles.
+ * board/board.h); who shows them asks here for quantiles.
  */
 #ifndef H2D_BASE_HISTOGRAM_H
 #define H2D_BASE_HISTOGRAM_H

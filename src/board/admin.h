@@ -15,7 +15,7 @@ struct admin {
 	const struct board *board;
 	/* True while the cache image of this worker is kept fresh. */
 	bool (*image_fresh)(struct admin *admin);
-	/* Has every worker show its connections on the board (board_conns.h): this one at once, the
+	/* Has every worker show its connections on the board (board.h): this one at once, the
 	 * others soon. May be called as often as one likes. */
 	void (*show_connections)(struct admin *admin);
 };

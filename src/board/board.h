@@ -13,10 +13,137 @@
 #include "base/cache_facts.h"
 #include "base/counters.h"
 #include "base/handler_counts.h"
+#include "base/slice.h"
 #include "base/states.h"
-#include "board/board_conns.h"
-#include "board/route_times.h"
-#include "board/server_counts.h"
+#include "request/req_record.h"
+#include "rules/site.h"
+
+/*
+ * route_times: how long requests took, from their first field to the head of the response and to
+ * their end, by what answered them and by the class of the status: histograms in a worker's part of
+ * the scoreboard. The worker's loop writes; others read it as hostile data by route_times_add().
+ */
+
+enum {
+	ROUTE_TIMES_ROUTES = 32, /* by number (request/req_record.h); the last is for all others */
+	ROUTE_TIMES_OTHER = ROUTE_TIMES_ROUTES - 1,
+	ROUTE_TIMES_CLASSES = 5, /* no response, and 2xx to 5xx */
+	ROUTE_TIMES_BOUNDS = 10,
+};
+
+/* Microseconds. */
+struct route_time {
+	int64_t sum, buckets[ROUTE_TIMES_BOUNDS + 1];
+};
+
+struct route_times {
+	struct route_times_cell {
+		struct route_time duration, first_byte;
+	} v[ROUTE_TIMES_ROUTES][ROUTE_TIMES_CLASSES];
+};
+
+extern const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS];
+
+/* A request is over; status 0: it had no response. */
+void route_times_observe(struct route_times *t, const struct req_record *record, int status);
+
+/* Adds what from says, each cell read once; cells below 0 count as 0, sums wrap around. */
+void route_times_add(struct route_times *sum, const struct route_times *from);
+
+/* "none", "2xx" …; "other" or the name of the route. */
+const char *route_times_class(unsigned class);
+struct slice route_times_route(const struct route_table *routes, unsigned route);
+
+/* The method of its row, which stands for HEAD too if it is GET; n 0: it is none of the rows. */
+struct slice route_times_method(const struct route_table *routes, unsigned route);
+
+/* True if the route is one of this server's. */
+bool route_times_has(const struct route_table *routes, unsigned route);
+
+/*
+ * server_counts: requests, statuses and bytes of each server, in a worker's part of the scoreboard,
+ * if metrics-per-server says so. The master gives servers rows by their titles, which they keep
+ * over reloads; the worker's loop writes; others read it as hostile data by server_counts_add().
+ */
+
+enum {
+	SERVER_COUNTS_ROWS = 256, /* the first is for requests and servers that have none */
+	SERVER_COUNTS_TITLE = 256,
+	SERVER_COUNTS_CLASSES = 5, /* no response, and 2xx to 5xx */
+};
+
+/* The titles of servers that have a row. n 0: none was given, and nothing is counted. */
+struct server_titles {
+	uint32_t n;
+	char v[SERVER_COUNTS_ROWS][SERVER_COUNTS_TITLE]; /* each ends in NUL */
+};
+
+struct server_counts {
+	struct server_count {
+		uint64_t responses[SERVER_COUNTS_CLASSES];
+		uint64_t bytes_in, bytes_out; /* of content */
+	} v[SERVER_COUNTS_ROWS];
+};
+
+/* Gives each of the sites a row, as long as there are some. For the master. */
+void server_counts_give(struct server_titles *titles, const struct sites *sites);
+
+/* The row of each of the sites, to be freed. NULL when memory is out. */
+uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites);
+
+/* A request of that row is over; status 0: it had no response. */
+void server_counts_observe(struct server_count *row, const struct req_record *record, int status);
+
+/* Adds what from says, each cell read once; sums wrap around. */
+void server_counts_add(struct server_counts *sum, const struct server_counts *from);
+
+/* "none", "2xx" …. */
+const char *server_counts_class(unsigned class);
+
+/*
+ * board_conns: the live connections of one worker as rows of text, a table in its slot of the
+ * scoreboard. The worker writes the table when somebody asks for /status/connections, and at no
+ * other time. The worker that was asked copies it, and believes nothing in it. The texts are made
+ * by whoever knows connections: the board knows none of their states.
+ */
+
+enum {
+	BOARD_CONNS = 255,    /* rows; with its head a table has 100 KiB */
+	BOARD_CONNS_MS = 100, /* the master has tables written no more often: one may be so old */
+};
+
+/* One connection. Each text ends in NUL, perhaps cut. */
+struct board_conn {
+#define BOARD_CONN_TEXT(member, size)        char member[size];
+#define BOARD_CONN_NAMES(member, size)       char member[size];
+#define BOARD_CONN_COUNT(member, size)       uint64_t member;
+#define BOARD_CONN_MS(member, size)          uint64_t member;
+#define BOARD_CONN(kind, member, size, help) BOARD_CONN_##kind(member, size)
+#include "board/board_conns.def"
+};
+
+struct board_conns {
+	uint32_t version; /* odd: the table is being written */
+	uint32_t n;       /* rows */
+	uint32_t live;    /* connections that there were; those beyond n have no row */
+	uint64_t at_ms;   /* clock_ms() when it was written; 0: never */
+	struct board_conn v[BOARD_CONNS];
+} __attribute__((aligned(4096)));
+
+/* Begins the table anew, in the process whose it is. */
+void board_conns_begin(struct board_conns *t);
+
+/* The next row, zeroed; NULL: the table is full. */
+struct board_conn *board_conns_add(struct board_conns *t);
+
+/* Shows the table, which is complete. */
+void board_conns_end(struct board_conns *t, unsigned live, uint64_t now_ms);
+
+/*
+ * Copies the table to *to: n is no more than BOARD_CONNS there, live no less than n, and each text
+ * ends in NUL. False: the table is older than since_ms, or its process goes on writing it.
+ */
+bool board_conns_read(struct board_conns *to, const struct board_conns *from, uint64_t since_ms);
 
 enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60, BOARD_ID = 65 };
 
@@ -225,5 +352,36 @@ struct board_view *board_view_new(const struct board *b);
 
 /* Sets *v NULL. */
 void board_view_free(struct board_view **v);
+
+/*
+ * recent: what a worker did in the last second, and how soon it answered in the last ten. The
+ * worker calls it once a second and shows the result in its slot of the scoreboard, so that one
+ * look at the board has rates, too.
+ */
+
+enum { RECENT_SECONDS = 10 };
+
+/* Counts as they were a second ago, and before; zero it to begin. */
+struct recent {
+	uint64_t at_us;
+	int64_t requests, bytes_out;
+	unsigned seconds; /* looked at so far */
+	/* The buckets as they were at the last looks: a ring. */
+	int64_t first_byte[RECENT_SECONDS][ROUTE_TIMES_BOUNDS + 1];
+};
+
+/* The second that ends now, of the process whose slot it is. */
+void recent_second(struct recent *r, struct board_slot *slot);
+
+/* The time to the head of the response that a part q (0 to 1) of the requests did not pass, in
+ * microseconds; -1 if there were none. */
+double recent_quantile(const struct board_recent *r, double q);
+
+/* Reads the last second that another process shows, and adds it to a sum. */
+void recent_read(struct board_recent *to, const struct board_slot *from);
+void recent_add(struct board_recent *sum, const struct board_recent *r);
+
+/* The last seconds of all workers, the oldest first; how many they are. */
+unsigned recent_history(const struct board_head *head, uint32_t to[BOARD_HISTORY]);
 
 #endif

@@ -2,7 +2,7 @@
  * board_conns: a table with one writer. Its version is odd while it is written, so that a reader in
  * another process, which looks at the version before and after, never shows half of it.
  */
-#include "board/board_conns.h"
+#include "board/board.h"
 
 #include <string.h>
 

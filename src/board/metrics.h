@@ -7,8 +7,57 @@
 #ifndef H2D_BOARD_METRICS_H
 #define H2D_BOARD_METRICS_H
 
+#include "base/handler_counts.h"
+#include "base/strbuf.h"
 #include "board/board.h"
-#include "board/metrics_out.h"
+
+/*
+ * metrics_out: the syntax of metrics: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0.
+ * Families one after the other, samples of each behind its head; names get "h2d_" in front, but for
+ * those that handlers count; units are told by their ends. board/metrics.c says what is told.
+ */
+
+enum metrics_form { METRICS_TEXT, METRICS_OPEN };
+
+enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_HISTOGRAM, METRICS_INFO };
+
+struct metrics_out {
+	struct strbuf t;
+	enum metrics_form form;
+	enum metrics_type type; /* of the family that samples belong to */
+	const char *name;
+	bool of_handlers; /* names have nothing in front */
+};
+
+struct metrics_label {
+	const char *name;
+	struct slice value; /* any bytes */
+};
+
+/* Values in buckets, and their sum in microseconds. */
+struct metrics_buckets {
+	const int64_t *bounds, *buckets; /* nbounds, and one more */
+	int nbounds;
+	int64_t sum;
+};
+
+/* name: static, without "h2d_" in front and, of a counter, "_total" behind. */
+void metrics_family(
+	struct metrics_out *o, enum metrics_type type, const char *name, const char *help);
+
+void metrics_sample(
+	struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels, int64_t value);
+
+/* Buckets below 0 count as empty. */
+void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels,
+	const struct metrics_buckets *b);
+
+/* A sample without labels, and a histogram, as handlers count them. */
+void metrics_number(struct metrics_out *o, double value);
+void metrics_numbers(struct metrics_out *o, const double *bounds, int nbounds,
+	const struct handler_count *count);
+
+void metrics_end(struct metrics_out *o);
 
 /* Facts that the board does not say. */
 struct metrics_facts {

@@ -2,7 +2,7 @@
  * metrics_out: writes families and samples as both formats have them. Called by board/metrics.c
  * and tests; knows nothing of what the numbers mean but that times are microseconds.
  */
-#include "board/metrics_out.h"
+#include "board/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

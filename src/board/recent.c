@@ -2,7 +2,7 @@
  * recent: differences of counters between two ticks. It reads the block that this process counts
  * in, and writes nothing but the worker's own slot.
  */
-#include "board/recent.h"
+#include "board/board.h"
 
 #include <string.h>
 

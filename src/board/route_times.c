@@ -2,7 +2,7 @@
  * route_times: counts each request in the histograms of its route and class. Called once per
  * request by the worker, and by those who show the sums; never reads a clock.
  */
-#include "board/route_times.h"
+#include "board/board.h"
 
 #include "base/histogram.h"
 #include "rules/route.h"

@@ -3,7 +3,7 @@
  * on. Called by the master in front of each start of workers, by workers once per request, and by
  * who shows the sums.
  */
-#include "board/server_counts.h"
+#include "board/board.h"
 
 #include <stdio.h>
 #include <stdlib.h>

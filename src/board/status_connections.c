@@ -1,7 +1,7 @@
 /*
  * status_connections: GET /status/connections.json on admin listeners: each live connection of each
  * worker and what it waits for. A connection is known to its own worker alone: the worker that is
- * asked has the others show theirs (board_conns.h), and answers when they have, or after a second.
+ * asked has the others show theirs (board.h), and answers when they have, or after a second.
  * A worker that has not shown them by then is named: its loop stands still, which is what its
  * clients wait for.
  */

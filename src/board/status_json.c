@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "board/board.h"
 #include "board/board_health.h"
-#include "board/recent.h"
 #include "conf/conf.h"
 
 enum { TRIES = 10 };

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "files/files.h"
 #include "http/base64.h"
-#include "keeper/one_image.h"
+#include "keeper/image_build.h"
 #include "request/req_field.h"
 #include "request/trace.h"
 #include "server/http_env.h"

@@ -8,6 +8,7 @@
 #define H2D_KEEPER_CATALOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -19,7 +20,27 @@
 #include "image/doc_root.h"
 #include "image/etag.h"
 #include "image/image.h"
-#include "keeper/pause.h"
+
+/*
+ * pause: what a long step of the keeper calls now and then, so that ticks are written and changes
+ * marked meanwhile. The function called may look at the catalogue and mark files in images, and
+ * changes nothing else.
+ */
+
+enum { PAUSE_STEPS = 256 };
+
+struct pause {
+	void (*fn)(void *ctx); /* NULL: nobody wants it */
+	void *ctx;
+	unsigned steps;
+};
+
+/* After each of the small steps; p may be NULL. */
+static inline void pause_step(struct pause *p)
+{
+	if (p != NULL && ++p->steps % PAUSE_STEPS == 0 && p->fn != NULL)
+		p->fn(p->ctx);
+}
 
 /*
  * segment: the memfds that bodies lie in, and which of their bytes still count. A segment is

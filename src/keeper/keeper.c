@@ -7,6 +7,7 @@
 #include "keeper/keeper.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,9 +16,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process_use.h"
-#include "event/sig.h"
+#include "event/loop.h"
 #include "keeper/scan.h"
-#include "keeper/variants.h"
 
 const struct states keeper_states = {
 	.of = "keeper",

@@ -1,9 +1,8 @@
 /*
  * one_image: the parts of the keeper without its loop of work: scan is told of one file instead of
- * walking, reader and variants do what they always do. Called by cli/explain.c only; it tells no
- * worker anything.
+ * walking, reader and variants do what they always do. It tells no worker anything.
  */
-#include "keeper/one_image.h"
+#include "keeper/image_build.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/scan.h"
-#include "keeper/variants.h"
 
 enum {
 	NUMBER = 1,

@@ -3,7 +3,7 @@
  * Called on the keeper's loop; a thread touches nothing but its own job, and its result is dropped
  * when the file changed meanwhile.
  */
-#include "keeper/variants.h"
+#include "keeper/scan.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,6 +4,7 @@
  */
 #include "master/master_signal.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 
 #include "base/states.h"
 #include "event/loop.h"
-#include "event/sig.h"
 #include "machine/cache_room.h"
 #include "machine/pidfile.h"
 #include "machine/program.h"

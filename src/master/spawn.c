@@ -17,7 +17,7 @@
 #include "base/handler_counts.h"
 #include "base/log.h"
 #include "base/process_use.h"
-#include "event/sig.h"
+#include "event/loop.h"
 #include "files/doubt_client.h"
 #include "ipc/ctl.h"
 #include "machine/cgroup.h"

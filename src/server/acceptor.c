@@ -8,6 +8,7 @@
 #include "server/acceptor.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,7 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "event/loop.h"
-#include "event/sig.h"
 #include "ipc/ctl.h"
 #include "server/dispatch.h"
 

@@ -7,9 +7,8 @@
 
 #include "api/handler_worker.h"
 #include "board/admin.h"
-#include "board/recent.h"
+#include "board/board.h"
 #include "event/loop.h"
-#include "event/sig.h"
 #include "files/files.h"
 #include "http/date.h"
 #include "ipc/ctl.h"
@@ -95,7 +94,7 @@ struct worker {
 	struct timer deadline;   /* of a drain */
 	bool stops;              /* it is that of a stop */
 	struct access_logs access_logs;
-	uint16_t *rows; /* of the sites, see board/server_counts.h; NULL: they are not counted apart
+	uint16_t *rows; /* of the sites, see board/board.h; NULL: they are not counted apart
 			 */
 	char date[DATE_LEN + 1];
 };

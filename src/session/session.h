@@ -10,7 +10,7 @@
 #include "base/flags.h"
 #include "base/lender.h"
 #include "base/states.h"
-#include "event/timer.h"
+#include "event/loop.h"
 #include "files/places.h"
 #include "proto/proto.h"
 #include "request/pace.h"

@@ -1,5 +1,5 @@
 /* check_board_conns: the table of connections, and what a reader makes of one gone mad. */
-#include "board/board_conns.h"
+#include "board/board.h"
 
 #include <stdlib.h>
 #include <string.h>

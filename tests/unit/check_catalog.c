@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "event/loop.h"
 #include "keeper/image_build.h"
-#include "keeper/variants.h"
+#include "keeper/scan.h"
 #include "unit.h"
 
 static struct doc_root roots[2] = { { .root = "/a", .charset = "utf-8", .precompressed = true },

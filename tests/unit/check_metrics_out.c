@@ -1,5 +1,5 @@
 /* check_metrics_out: families and samples in both formats, to the byte. */
-#include "board/metrics_out.h"
+#include "board/metrics.h"
 
 #include "unit.h"
 

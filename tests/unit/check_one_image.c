@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "http/compress.h"
 #include "image/image_map.h"
-#include "keeper/one_image.h"
+#include "keeper/image_build.h"
 #include "tree_unit.h"
 #include "unit.h"
 

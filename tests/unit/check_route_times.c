@@ -1,5 +1,5 @@
 /* check_route_times: each request is in the histograms of its route and class, and in no others. */
-#include "board/route_times.h"
+#include "board/board.h"
 
 #include <string.h>
 

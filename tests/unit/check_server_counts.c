@@ -1,6 +1,6 @@
 /* check_server_counts: servers keep their rows by title, as many as there are, and each request is
  * in one row alone. */
-#include "board/server_counts.h"
+#include "board/board.h"
 
 #include <stdio.h>
 #include <stdlib.h>

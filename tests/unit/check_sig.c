@@ -1,5 +1,5 @@
 /* check_sig: signals come through the loop, one callback each, and a child starts clean. */
-#include "event/sig.h"
+#include "event/loop.h"
 
 #include <errno.h>
 #include <sys/wait.h>

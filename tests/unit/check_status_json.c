@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "board/board.h"
 #include "board/board_health.h"
-#include "board/recent.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
 #include "unit.h"

@@ -2,7 +2,7 @@
  * check_timer: the wheel against a list that is searched: nothing early, nothing late, in order of
  * time, whatever is armed and disarmed in between; and that waiting by wheel_wait() wakes seldom.
  */
-#include "event/timer.h"
+#include "event/loop.h"
 
 #include <limits.h>
 
