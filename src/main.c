@@ -15,7 +15,6 @@
 #include "base/build_id.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_out.h"
 #include "cli/explain.h"
 #include "cli/options.h"
 #include "cli/signal_cmd.h"

@@ -6,7 +6,7 @@
 #ifndef H2D_API_HANDLER_WORKER_H
 #define H2D_API_HANDLER_WORKER_H
 
-#include "base/key_value.h"
+#include "base/conf_pos.h"
 #include "request/handler_call.h"
 
 /* Parts that the handlers of a worker share; the worker owns it, http_env has it. */

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/fnv.h"
-
 enum { SLOTS_LEAST = 16 };
 
 static uint64_t hash(struct slice name)

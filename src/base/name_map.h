@@ -5,7 +5,23 @@
 #ifndef H2D_BASE_NAME_MAP_H
 #define H2D_BASE_NAME_MAP_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/slice.h"
+
+/* FNV-1a, a hash for what nobody makes collide on purpose: names and files of the operator's. */
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+
+/* The hash of what h is of, and of n more bytes. */
+static inline uint64_t fnv_add(uint64_t h, const void *p, size_t n)
+{
+	const unsigned char *c = p;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ c[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
 
 struct name_slot {
 	struct slice name; /* p NULL: it is free */

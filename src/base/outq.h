@@ -13,7 +13,6 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "base/lender.h"
 #include "base/pool.h"
 #include "base/ref.h"
 

@@ -1,10 +1,11 @@
 /*
- * states: the end of a process that took a step which its table has not. Called by STATES_STEP()
- * alone.
+ * states: the end of a process that took a step which its table has not, and the printer of sets of
+ * flags. It keeps nothing.
  */
 #include "base/states.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/assert.h"
 
@@ -16,4 +17,17 @@ void states_fail(const struct states *table, unsigned from, unsigned to, const c
 	snprintf(text, sizeof(text), "%s: no step %s -> %s", table->of, states_name(table, from),
 		states_name(table, to));
 	assert_fail(text, file, line, func);
+}
+
+const char *flags_text(const char *const *names, unsigned set, char buf[FLAGS_TEXT])
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; names[i] != NULL && n < FLAGS_TEXT - 1; i++)
+		if (set >> i & 1) {
+			snprintf(buf + n, FLAGS_TEXT - n, "%s%s", n > 0 ? ", " : "", names[i]);
+			n += strlen(buf + n);
+		}
+	return buf;
 }

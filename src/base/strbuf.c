@@ -9,15 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/utf8.h"
 
 enum { STRBUF_FIRST = 1024, CONTROL_PICTURES = 0x2400, DELETE_PICTURE = 0x2421 };
 
 static const char hex[] = "0123456789ABCDEF";
 
-/* Room for n more bytes. */
-static bool reserve(struct strbuf *t, size_t n)
+bool strbuf_reserve(struct strbuf *t, size_t n)
 {
 	size_t cap = t->cap > 0 ? t->cap : STRBUF_FIRST;
 	char *p;
@@ -44,7 +42,7 @@ static bool reserve(struct strbuf *t, size_t n)
 
 void strbuf_add(struct strbuf *t, struct slice s)
 {
-	if (s.n == 0 || !reserve(t, s.n))
+	if (s.n == 0 || !strbuf_reserve(t, s.n))
 		return;
 	memcpy(t->p + t->n, s.p, s.n);
 	t->n += s.n;
@@ -58,7 +56,7 @@ void strbuf_printf(struct strbuf *t, const char *fmt, ...)
 	va_start(args, fmt);
 	n = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
-	if (n < 0 || !reserve(t, (size_t)n + 1))
+	if (n < 0 || !strbuf_reserve(t, (size_t)n + 1))
 		return;
 	va_start(args, fmt);
 	vsnprintf(t->p + t->n, (size_t)n + 1, fmt, args);
@@ -126,12 +124,6 @@ void strbuf_html(struct strbuf *t, struct slice s)
 		n += n == 0;
 		s = slice_of(s.p + n, s.n - n);
 	}
-}
-
-void strbuf_json(struct strbuf *t, struct slice s)
-{
-	if (reserve(t, s.n < PTRDIFF_MAX / JSON_ESCAPED_MAX ? JSON_ESCAPED_MAX * s.n : SIZE_MAX))
-		t->n += json_escape(t->p + t->n, s);
 }
 
 void strbuf_url(struct strbuf *t, struct slice s)

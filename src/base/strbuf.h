@@ -15,6 +15,9 @@ struct strbuf {
 	bool failed; /* memory was out: what is there is not all */
 };
 
+/* Room for n more bytes behind the last one. False: it has failed. */
+bool strbuf_reserve(struct strbuf *t, size_t n);
+
 void strbuf_add(struct strbuf *t, struct slice s);
 void strbuf_printf(struct strbuf *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -23,9 +26,6 @@ void strbuf_printf(struct strbuf *t, const char *fmt, ...) __attribute__((format
  * pictures, what turns the direction of text as "[U+202E]", what is no UTF-8 by U+FFFD.
  */
 void strbuf_html(struct strbuf *t, struct slice s);
-
-/* As the inside of a JSON string (RFC 8259, 7); what is no UTF-8 becomes U+FFFD. */
-void strbuf_json(struct strbuf *t, struct slice s);
 
 /* As one segment of a URL's path, whatever the bytes: all but unreserved ones as escapes (RFC
  * 3986, 2.1). */

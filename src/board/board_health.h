@@ -5,7 +5,7 @@
 #ifndef H2D_BOARD_BOARD_HEALTH_H
 #define H2D_BOARD_BOARD_HEALTH_H
 
-#include "base/flags.h"
+#include "base/states.h"
 #include "board/board.h"
 
 enum board_health {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/histogram.h"
+#include "base/counters.h"
 
 /* A tick may be late: what came meanwhile is spread over the time that it took. */
 static uint64_t per_second(int64_t now, int64_t before, uint64_t us)

@@ -4,7 +4,7 @@
  */
 #include "board/board.h"
 
-#include "base/histogram.h"
+#include "base/counters.h"
 #include "rules/route.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json_out.h"
+#include "base/json.h"
 #include "board/admin.h"
 
 enum { LOOK_MS = 10, PATIENCE_MS = 1000 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json_out.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "board/board.h"
 #include "board/board_health.h"

@@ -6,7 +6,7 @@
 
 #include <stdarg.h>
 
-#include "base/fnv.h"
+#include "base/name_map.h"
 
 const struct conf_pos conf_command_line = { .file = "command line" };
 

@@ -5,7 +5,7 @@
 #ifndef H2D_CONF_CONF_HANDLERS_H
 #define H2D_CONF_CONF_HANDLERS_H
 
-#include "base/key_value.h"
+#include "base/conf_pos.h"
 #include "conf/conf_fault.h"
 #include "conf/conf_table.h"
 

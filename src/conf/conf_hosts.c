@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/fnv.h"
 #include "base/name_map.h"
 #include "conf/conf_check.h"
 #include "conf/conf_table.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_id.h"
-#include "base/fnv.h"
+#include "base/name_map.h"
 
 enum { READ_BYTES = 4096 };
 

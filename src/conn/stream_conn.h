@@ -7,8 +7,8 @@
 #ifndef H2D_CONN_STREAM_CONN_H
 #define H2D_CONN_STREAM_CONN_H
 
-#include "base/flags.h"
 #include "base/slice.h"
+#include "base/states.h"
 #include "conn/handshakes.h"
 #include "conn/turn_share.h"
 #include "event/loop.h"

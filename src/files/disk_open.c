@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "files/disk.h"
 #include "files/escape.h"
-#include "image/spelling.h"
+#include "image/beneath.h"
 
 /* A regular file that was opened. */
 struct opened {

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fnv.h"
+#include "base/name_map.h"
 #include "base/log.h"
 #include "image/beneath.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/lender.h"
+#include "base/ref.h"
 #include "base/slice.h"
 #include "event/loop.h"
 #include "event/offload.h"
@@ -77,7 +77,7 @@ void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds
 /*
  * Called about once a second: has what responses borrow of images that are not used any more copied
  * after some seconds, so that those images go, and answers what waits for a place among the open
- * files, if an image has it by now. ask: asks everybody who may have a response (base/lender.h),
+ * files, if an image has it by now. ask: asks everybody who may have a response (base/ref.h),
  * before it returns; called only when that is needed.
  */
 void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/human.h"
+#include "base/json.h"
 #include "http/page.h"
 #include "src/files/page_parts.h"
 
@@ -158,7 +159,7 @@ static void json_entry(const struct listing_entry *e, struct strbuf *t)
 	struct slice date = date_text(e->mtime_ns, buf);
 
 	strbuf_add(t, SLICE("{\"name\":\""));
-	strbuf_json(t, e->name);
+	json_add(t, e->name);
 	strbuf_add(t, SLICE("\",\"href\":\"./"));
 	strbuf_url(t, e->name);
 	strbuf_printf(t, "%s\",\"type\":\"%s\",\"size\":", slash, e->dir ? "directory" : "file");

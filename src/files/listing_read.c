@@ -15,7 +15,6 @@
 #include "http/compress.h"
 #include "http/path.h"
 #include "image/beneath.h"
-#include "image/spelling.h"
 
 enum {
 	FIRST_ENTRIES = 64,

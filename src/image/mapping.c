@@ -3,7 +3,7 @@
  * memfd keeps its inode, so its number names nothing else. Called by segment_map.c in any thread,
  * under one lock; it never looks at what a segment holds.
  */
-#include "image/mapping.h"
+#include "image/segment_map.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,19 +3,59 @@
  * borrowed by the bodies of responses and by what is sent of them. Nothing else of a response
  * points into an image, so an image map goes as soon as the next one is there, though a
  * client reads slowly. A segment that no image map has any more is an orphan: it keeps the last one
- * that had it alive, so that the keeper knows of the memory, until it goes itself or is copied
- * (orphan.c). image_map.c makes it, reply_file.c borrows it.
+ * that had it alive, so that the keeper knows of the memory, until it goes itself or is copied.
+ * image_map.c makes it, reply_file.c borrows it.
  */
 #ifndef H2D_IMAGE_SEGMENT_MAP_H
 #define H2D_IMAGE_SEGMENT_MAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/lender.h"
 #include "base/list.h"
 #include "base/ref.h"
 #include "event/offload.h"
+
+/*
+ * mapping: sealed memfds, mapped once per process however many image maps share them: the segments
+ * that a new image has in common with the one before cost nothing. Any thread may call; a mapping
+ * goes with its last user.
+ */
+
+struct mapping;
+
+enum {
+	MAPPING_PAGE = 4096
+}; /* the unit that mapping_copy() copies by, whatever the machine's pages are */
+
+/*
+ * The mapping of fd, which stays the caller's; its pages are there, so that no reader faults. May
+ * block. NULL: *fault says why.
+ */
+struct mapping *mapping_get(int fd, const char **fault);
+
+/* May block. */
+void mapping_put(struct mapping *m);
+
+const uint8_t *mapping_bytes(const struct mapping *m);
+uint64_t mapping_size(const struct mapping *m);
+
+/*
+ * From now on mapping_get() finds m no more, and maps the same memfd a second time. False: somebody
+ * else uses it, and it is as it was. True also if that was so before.
+ */
+bool mapping_detach(struct mapping *m);
+
+/*
+ * Copies the pages of a detached mapping whose bit in pages is set, and lets the memfd go; the
+ * copies are where the pages were, the other bytes read as zeros. Other threads may read the copied
+ * pages meanwhile. 0, or -errno: it is as it was.
+ */
+int mapping_copy(struct mapping *m, const uint64_t *pages);
+
+/* How many can be found: for tests. */
+unsigned mapping_count(void);
 
 struct mapping;
 
@@ -42,7 +82,7 @@ struct segment_map {
 	struct job job;
 	struct list node;
 
-	/* orphan.c */
+	/* of an orphan */
 	uint64_t *pages; /* a bit for each MAPPING_PAGE that is borrowed; NULL: nobody was asked */
 	unsigned found;  /* references that said so */
 	uint64_t copied; /* bytes of those pages */

@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "http/path.h"
 #include "image/beneath.h"
-#include "image/spelling.h"
 
 enum { ENTRIES_PER_STEP = 64 };
 

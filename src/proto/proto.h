@@ -93,7 +93,7 @@ struct proto_ops {
 	 * answer to it), or NULL.
 	 */
 	const struct err *(*look)(struct proto *p, uint64_t now_ms, const struct err *late);
-	/* Asks the sources of all responses (base/lender.h). */
+	/* Asks the sources of all responses (base/ref.h). */
 	void (*ask)(struct proto *p, struct lender *lender);
 	/* Adds what there is to told, which is zeroed. */
 	void (*tell)(const struct proto *p, struct proto_told *told);

@@ -84,7 +84,7 @@ static inline void body_none(struct body *b)
  * sent, so they need live only as long as the request. */
 void body_memory(struct body *b, const void *p, size_t n, struct ref *ref);
 
-/* Asks the source, if any (base/lender.h): one that is refused fails when it is read next. */
+/* Asks the source, if any (base/ref.h): one that is refused fails when it is read next. */
 void body_ask(struct body *b, struct lender *lender);
 
 /* The fields that come behind the content, which is at its end; NULL: none. */

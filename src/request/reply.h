@@ -97,7 +97,7 @@ void reply_send(struct h2d_req *req, int status);
  * says req_body_over(), unless no content is sent. */
 void reply_send_duplex(struct h2d_req *req, int status);
 
-/* Asks the source of the content (base/lender.h), which is needed no more where it is not sent. */
+/* Asks the source of the content (base/ref.h), which is needed no more where it is not sent. */
 void reply_ask(struct reply *r, struct lender *lender);
 
 /* As h2d_reply_error(), with that file of the site, which the configuration names at at. */

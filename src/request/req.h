@@ -12,8 +12,8 @@
 
 #include "base/addr.h"
 #include "base/arena.h"
+#include "base/conf_pos.h"
 #include "base/err.h"
-#include "base/key_value.h"
 #include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/addr_range.h"
+#include "base/addr.h"
 #include "base/conf_pos.h"
 #include "base/prefix_index.h"
 #include "base/slice.h"

@@ -6,7 +6,7 @@
 #ifndef H2D_SERVER_ACCESS_LOGS_H
 #define H2D_SERVER_ACCESS_LOGS_H
 
-#include "base/log_out.h"
+#include "base/log.h"
 #include "conf/conf.h"
 #include "event/loop.h"
 #include "server/access_line.h"

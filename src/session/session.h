@@ -7,8 +7,7 @@
 #ifndef H2D_SESSION_SESSION_H
 #define H2D_SESSION_SESSION_H
 
-#include "base/flags.h"
-#include "base/lender.h"
+#include "base/ref.h"
 #include "base/states.h"
 #include "event/loop.h"
 #include "files/places.h"

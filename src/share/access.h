@@ -6,7 +6,7 @@
 #ifndef H2D_SHARE_ACCESS_H
 #define H2D_SHARE_ACCESS_H
 
-#include "base/addr_range.h"
+#include "base/addr.h"
 
 struct access_rule {
 	struct addr_range range;

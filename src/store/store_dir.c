@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "image/beneath.h"
-#include "image/spelling.h"
 
 #define PREFIX ".h2d-"
 #define PART   ".part"

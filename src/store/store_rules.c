@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/statvfs.h>
 
-#include "image/spelling.h"
+#include "image/beneath.h"
 
 /* Any of its fields names one. */
 static bool asks_etag(const struct store_work *w)

@@ -2,7 +2,7 @@
  * fuzz_addr: whatever addr_parse takes, addr_format gives back in a form that parses to the same; a
  * range that addr_range_parse takes contains the address that it is written with.
  */
-#include "base/addr_range.h"
+#include "base/addr.h"
 #include "base/assert.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

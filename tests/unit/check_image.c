@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "image/image_map.h"
-#include "image/mapping.h"
 #include "image/memfd.h"
+#include "image/segment_map.h"
 #include "keeper/image_build.h"
 #include "unit.h"
 

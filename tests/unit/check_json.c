@@ -1,4 +1,5 @@
-/* check_json: escapes of every byte, UTF-8 and what is none, and cuts between characters. */
+/* check_json: escapes of every byte, UTF-8 and what is none, cuts between characters; brackets,
+ * names and commas are where they belong. */
 #include "base/json.h"
 
 #include "base/utf8.h"
@@ -49,4 +50,36 @@ TEST(cuts)
 	ck_assert_uint_eq(utf8_cut(SLICE("\x80\x80\x80\x80\x80\x80"), 5).n, 2);
 }
 
-UNIT_MAIN_PURE("json")
+TEST(a_length_that_wraps)
+{
+	struct strbuf t = { 0 };
+
+	json_add(&t, slice_of("", SIZE_MAX / JSON_ESCAPED_MAX + 1));
+	ck_assert(t.failed);
+}
+
+TEST(nested)
+{
+	struct strbuf t = { 0 };
+
+	json_begin(&t, NULL, '{');
+	json_text(&t, "a\"", "\n,{");
+	json_begin(&t, "list", '[');
+	json_unsigned(&t, NULL, UINT64_MAX);
+	json_signed(&t, NULL, INT64_MIN);
+	json_begin(&t, NULL, '{');
+	json_end(&t, '}');
+	json_begin(&t, NULL, '[');
+	json_plain(&t, NULL, "null");
+	json_end(&t, ']');
+	json_end(&t, ']');
+	json_plain(&t, "last", "true");
+	json_end(&t, '}');
+	strbuf_add(&t, slice_of("", 1));
+	ck_assert_str_eq(t.p,
+		"{\"a\\\"\":\"\\u000A,{\",\"list\":[18446744073709551615,-9223372036854775808,{},"
+		"[null]],\"last\":true}");
+	strbuf_fini(&t);
+}
+
+UNIT_MAIN("json")

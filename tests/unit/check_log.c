@@ -20,7 +20,6 @@
 
 #include "base/assert.h"
 #include "base/err.h"
-#include "base/log_out.h"
 #include "unit.h"
 
 static int ends[2];

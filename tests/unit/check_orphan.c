@@ -16,7 +16,6 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "image/image_map.h"
-#include "image/mapping.h"
 #include "keeper/image_build.h"
 #include "unit.h"
 

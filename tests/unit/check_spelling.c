@@ -2,7 +2,6 @@
  * check_spelling: what is asked of directories on file systems of all kinds. What fstatfs(2) and
  * FS_IOC_GETFLAGS say is this test's (linked with --wrap).
  */
-#include "image/spelling.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,12 +3,16 @@
  * which.
  */
 #include "states_unit.h"
+
+#include <string.h>
+
+#include "base/states.h"
 #include "unit.h"
 
 static const struct states doors = { "door", 3,
 	{ { "OPEN", 1u << 1 }, { "SHUT", 1u << 0 | 1u << 2 }, { "GONE", 0 } } };
 
-TEST(names)
+TEST(names_of_states)
 {
 	ck_assert_str_eq(states_name(&doors, 0), "OPEN");
 	ck_assert_str_eq(states_name(&doors, 2), "GONE");
@@ -54,6 +58,37 @@ TEST_EACH(walk_finds, 5)
 	};
 
 	ck_assert_str_eq(states_unit_fault(&doors, t[_i].legal, t[_i].go), t[_i].fault);
+}
+
+enum door_flag { FLAGS_BIT(DOOR_OPEN), FLAGS_BIT(DOOR_RED), FLAGS_BIT(DOOR_OURS) };
+
+static const char *const door_flags[] = { "open", "red", "ours", NULL };
+
+TEST(bits)
+{
+	ck_assert_int_eq(DOOR_OPEN, 1);
+	ck_assert_int_eq(DOOR_RED, 2);
+	ck_assert_int_eq(DOOR_OURS, 4);
+}
+
+TEST(text)
+{
+	char buf[FLAGS_TEXT];
+
+	ck_assert_str_eq(flags_text(door_flags, 0, buf), "");
+	ck_assert_str_eq(flags_text(door_flags, DOOR_RED, buf), "red");
+	ck_assert_str_eq(flags_text(door_flags, DOOR_OPEN | DOOR_OURS, buf), "open, ours");
+	ck_assert_str_eq(flags_text(door_flags, -1u, buf), "open, red, ours");
+}
+
+TEST(too_long)
+{
+	char name[200], buf[FLAGS_TEXT];
+	const char *const two[] = { name, name, name, NULL };
+
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	ck_assert_uint_eq(strlen(flags_text(two, 7, buf)), FLAGS_TEXT - 1);
 }
 
 UNIT_MAIN("states")
