@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/name_map.h"
 #include "base/log.h"
+#include "base/name_map.h"
 #include "image/beneath.h"
 
 struct escapes {

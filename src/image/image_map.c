@@ -15,6 +15,11 @@
 
 enum { LIFE = 2 };
 
+static bool is_joined(const struct image_map *v, unsigned segment)
+{
+	return v->joined >> segment & 1;
+}
+
 /* Mapped is mapped; but life goes on until nothing of it is. */
 static void close_fds(struct image_map *v, bool life)
 {
@@ -26,7 +31,7 @@ static void close_fds(struct image_map *v, bool life)
 	}
 }
 
-/* Segments that are in use go on the loop. */
+/* Segments that are shared go on the loop. */
 static void unmap(struct image_map *v)
 {
 	if (v->head != NULL)
@@ -34,10 +39,10 @@ static void unmap(struct image_map *v)
 	if (v->marks != NULL)
 		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
 	for (unsigned i = 0; i < v->nsegments; i++)
-		segment_map_free(&v->segments[i]);
+		if (v->segments[i] != NULL && !is_joined(v, i))
+			segment_map_free(&v->segments[i]);
 	v->head = NULL;
 	v->marks = NULL;
-	v->nsegments = 0;
 }
 
 /* Index or marks. */
@@ -62,14 +67,11 @@ static const void *map_one(struct image_map *v, unsigned i)
 
 static void map_segments(struct image_map *v)
 {
-	for (unsigned i = 0; v->fault == NULL && i + IMAGE_FDS < v->nfds; i++) {
-		struct segment_map *s = segment_map_new(v->fds[i + IMAGE_FDS], &v->fault);
-
-		if (s == NULL)
-			return;
-		v->segments[i] = s;
-		v->sizes[i + IMAGE_FDS] = s->size;
-		v->nsegments = i + 1;
+	for (unsigned i = 0; v->fault == NULL && i < v->nsegments; i++) {
+		if (v->segments[i] == NULL)
+			v->segments[i] = segment_map_new(v->fds[i + IMAGE_FDS], &v->fault);
+		if (v->segments[i] != NULL)
+			v->sizes[i + IMAGE_FDS] = v->segments[i]->size;
 	}
 }
 
@@ -95,20 +97,24 @@ static void map_done(struct job *j)
 {
 	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
 
-	v->joined = v->all != NULL;
-	for (unsigned i = 0; v->joined && i < v->nsegments; i++)
-		v->segments[i] = segment_map_join(v->all, v->segments[i]);
+	for (unsigned i = 0; v->all != NULL && v->fault == NULL && i < v->nsegments; i++) {
+		if (!is_joined(v, i))
+			v->segments[i] = segment_map_join(v->all, v->segments[i]);
+		v->joined |= UINT64_C(1) << i;
+	}
 	v->mapped(v);
 }
 
 /* It goes out of use. */
 static void leave_segments(struct image_map *v)
 {
-	if (!v->joined)
-		return;
-	for (unsigned i = 0; i < v->nsegments; i++)
+	for (unsigned i = 0; i < v->nsegments; i++) {
+		if (!is_joined(v, i))
+			continue;
 		segment_map_leave(v->segments[i], &v->ref);
-	v->nsegments = 0;
+		v->segments[i] = NULL;
+	}
+	v->joined = 0;
 }
 
 static void unmap_work(struct job *j)
@@ -138,6 +144,16 @@ static void release_image(struct ref *ref)
 	}
 }
 
+void image_map_retire(struct image_map **v)
+{
+	if (*v == NULL)
+		return;
+	COUNT(images, 1);
+	leave_segments(*v);
+	ref_put(&(*v)->ref);
+	*v = NULL;
+}
+
 struct image_map *image_map_open(struct segment_maps *all, uint64_t number, const int *fds,
 	int nfds, void (*mapped)(struct image_map *v), void *owner)
 {
@@ -158,29 +174,24 @@ struct image_map *image_map_open(struct segment_maps *all, uint64_t number, cons
 	list_init(&v->node);
 	v->number = number;
 	v->nfds = (unsigned)nfds;
+	v->nsegments = v->nfds - IMAGE_FDS;
 	memcpy(v->fds, fds, (size_t)nfds * sizeof(*fds));
 	v->all = all;
 	v->offload = all->offload;
 	v->mapped = mapped;
 	v->owner = owner;
+	for (unsigned i = 0; i < v->nsegments; i++) {
+		v->segments[i] = segment_map_find(all, fds[i + IMAGE_FDS]);
+		v->joined |= (uint64_t)(v->segments[i] != NULL) << i;
+	}
 	v->job.work = map_work;
 	v->job.done = map_done;
 	rc = offload_submit(v->offload, &v->job);
 	if (rc < 0) {
-		image_map_close(&v);
+		image_map_retire(&v);
 		errno = -rc;
 	}
 	return v;
-}
-
-void image_map_retire(struct image_map **v)
-{
-	if (*v == NULL)
-		return;
-	COUNT(images, 1);
-	leave_segments(*v);
-	ref_put(&(*v)->ref);
-	*v = NULL;
 }
 
 void image_map_close(struct image_map **v)

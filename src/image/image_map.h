@@ -15,9 +15,9 @@ struct image_map {
 	uint64_t number;
 	const struct image_head *head;
 	const struct image_marks *marks;
-	struct segment_map *segments[IMAGE_SEGMENTS]; /* shared with other image maps */
-	bool joined;                                  /* the segments are shared */
-	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS];   /* of index, marks, –, segments */
+	struct segment_map *segments[IMAGE_SEGMENTS];
+	uint64_t joined; /* a bit for each of them that is shared with other image maps */
+	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS]; /* of index, marks, –, segments */
 	unsigned nsegments;
 
 	int fds[IMAGE_FDS +

@@ -1,17 +1,22 @@
 /*
  * segment_map: the list of the segments that a worker uses, and their ends. Called on the loop, but
- * where segment_map.h says otherwise; it maps and unmaps by mapping.c, off the loop.
+ * where segment_map.h says otherwise; it maps and unmaps off the loop, and never looks at what a
+ * segment holds.
  */
 #include "image/segment_map.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "image/memfd.h"
 
 void segment_maps_init(struct segment_maps *all, struct offload *o)
 {
@@ -53,7 +58,8 @@ static void let_go(struct segment_map *s)
 {
 	if (s->file.fd >= 0)
 		close(s->file.fd);
-	mapping_put(s->mapping);
+	if (s->size > 0)
+		munmap((void *)(uintptr_t)s->bytes, s->size);
 }
 
 void segment_map_free(struct segment_map **s)
@@ -79,6 +85,13 @@ static void free_done(struct job *j)
 	free(s);
 }
 
+static void free_in_thread(struct segment_map *s, struct segment_maps *all)
+{
+	s->job = (struct job){ .work = free_work, .done = free_done };
+	if (all == NULL || offload_submit(all->offload, &s->job) < 0)
+		segment_map_free(&s);
+}
+
 /* Neither an image map nor a borrower has it. */
 static void release_segment(struct ref *ref)
 {
@@ -88,9 +101,7 @@ static void release_segment(struct ref *ref)
 	segment_map_copied(s, -(int64_t)s->copied);
 	list_remove(&s->node);
 	segment_map_let_last_go(s);
-	s->job = (struct job){ .work = free_work, .done = free_done };
-	if (all == NULL || offload_submit(all->offload, &s->job) < 0)
-		segment_map_free(&s);
+	free_in_thread(s, all);
 }
 
 struct segment_map *segment_map_of(struct ref *ref)
@@ -98,56 +109,81 @@ struct segment_map *segment_map_of(struct ref *ref)
 	return ref->release == release_segment ? LIST_ENTRY(ref, struct segment_map, ref) : NULL;
 }
 
+static struct segment_map *map_segment(int fd, const char **fault)
+{
+	struct segment_map *s;
+	struct stat st;
+
+	*fault = "not sealed";
+	if (memfd_sealed_size(fd, true) < 0 || fstat(fd, &st) < 0)
+		return NULL;
+	*fault = "out of memory";
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return NULL;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	s->size = (uint64_t)st.st_size;
+	s->bytes = (const uint8_t *)"";
+	if (s->size > 0)
+		s->bytes = mmap(NULL, s->size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (s->bytes != MAP_FAILED)
+		return s;
+	*fault = "cannot be mapped";
+	free(s);
+	return NULL;
+}
+
 struct segment_map *segment_map_new(int fd, const char **fault)
 {
-	struct segment_map *s = calloc(1, sizeof(*s));
+	struct segment_map *s = map_segment(fd, fault);
 
-	if (s == NULL) {
-		*fault = "out of memory";
+	if (s == NULL)
 		return NULL;
-	}
-	s->mapping = mapping_get(fd, fault);
-	if (s->mapping == NULL) {
-		free(s);
-		return NULL;
-	}
+	*fault = NULL;
 	list_init(&s->node);
-	s->bytes = mapping_bytes(s->mapping);
-	s->size = mapping_size(s->mapping);
 	/* Without one its bytes are copied into sockets. */
 	s->file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	s->file.bytes = s->bytes;
 	return s;
 }
 
-static struct segment_map *find_segment(struct segment_maps *all, const struct mapping *m)
+static struct segment_map *find_segment(struct segment_maps *all, dev_t dev, ino_t ino)
 {
 	LIST_FOREACH(node, &all->all) {
 		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
 
-		if (s->mapping == m)
-			return s;
+		if (s->dev != dev || s->ino != ino || s->gone || s->pages != NULL)
+			continue;
+		ref_get(&s->ref);
+		s->images++;
+		segment_map_let_last_go(s);
+		return s;
 	}
 	return NULL;
 }
 
+struct segment_map *segment_map_find(struct segment_maps *all, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? find_segment(all, st.st_dev, st.st_ino) : NULL;
+}
+
 struct segment_map *segment_map_join(struct segment_maps *all, struct segment_map *s)
 {
-	struct segment_map *same = find_segment(all, s->mapping);
+	struct segment_map *same = find_segment(all, s->dev, s->ino);
 
-	if (same == NULL) {
-		ref_init(&s->ref, release_segment);
-		s->ref.in_file = true;
-		s->of = all;
-		s->images = 1;
-		list_append(&all->all, &s->node);
-		return s;
+	if (same != NULL) {
+		free_in_thread(s, all);
+		return same;
 	}
-	segment_map_free(&s);
-	ref_get(&same->ref);
-	same->images++;
-	segment_map_let_last_go(same);
-	return same;
+	ref_init(&s->ref, release_segment);
+	s->ref.in_file = true;
+	s->of = all;
+	s->images = 1;
+	list_append(&all->all, &s->node);
+	return s;
 }
 
 void segment_map_leave(struct segment_map *s, struct ref *image)
@@ -185,7 +221,7 @@ static bool mark(struct segment_map *s, uint64_t first, uint64_t last)
 
 	for (uint64_t page = first; page <= last; page++)
 		n += !is_marked(s, page);
-	n *= MAPPING_PAGE;
+	n *= SEGMENT_MAP_PAGE;
 	if (s->of->copied + n > s->of->copied_max)
 		return false;
 	for (uint64_t page = first; page <= last; page++)
@@ -204,7 +240,7 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 		return LENDER_OTHER;
 	at = (uint64_t)((const uint8_t *)p - s->bytes);
 	H2D_ASSERT(n == 0 || (at < s->size && n <= s->size - at));
-	if (n > 0 && !mark(s, at / MAPPING_PAGE, (at + n - 1) / MAPPING_PAGE)) {
+	if (n > 0 && !mark(s, at / SEGMENT_MAP_PAGE, (at + n - 1) / SEGMENT_MAP_PAGE)) {
 		COUNT(pieces_refused, 1);
 		log_peer(LEVEL_WARN, "cache: no room for what slow clients hold of old images");
 		s->refused = true;
@@ -228,11 +264,8 @@ static bool is_due(const struct segment_map *s, uint64_t now_ms)
 
 static bool begin_asking(struct segment_map *s)
 {
-	uint64_t npages = (s->size + MAPPING_PAGE - 1) / MAPPING_PAGE;
+	uint64_t npages = (s->size + SEGMENT_MAP_PAGE - 1) / SEGMENT_MAP_PAGE;
 
-	/* A thread has found it again for an image that is to come. */
-	if (!mapping_detach(s->mapping))
-		return false;
 	s->pages = calloc(npages / WORD + 1, sizeof(*s->pages));
 	s->found = 0;
 	s->refused = false;
@@ -253,11 +286,50 @@ struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms)
 	return any ? &lender : NULL;
 }
 
+static void copy_pages(const struct segment_map *s, uint8_t *to)
+{
+	for (uint64_t at = 0; at < s->size; at += SEGMENT_MAP_PAGE) {
+		uint64_t left = s->size - at;
+
+		if (is_marked(s, at / SEGMENT_MAP_PAGE))
+			memcpy(to + at, s->bytes + at,
+				left < SEGMENT_MAP_PAGE ? left : SEGMENT_MAP_PAGE);
+	}
+}
+
+/*
+ * The copies come where the pages were, the other bytes read as zeros, and the memfd goes. 0, or
+ * -errno: it is as it was.
+ */
+static int copy_marked(const struct segment_map *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = (s->size + page - 1) & ~(page - 1);
+	uint8_t *copy;
+	int rc = 0;
+
+	if (n == 0)
+		return 0;
+	copy = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
+	if (copy == MAP_FAILED)
+		return -errno;
+	/* A page is to cost no more than a page. */
+	madvise(copy, n, MADV_NOHUGEPAGE);
+	copy_pages(s, copy);
+	/* A reader sees either of them meanwhile, and both are the same: it is one step. */
+	if (mprotect(copy, n, PROT_READ) < 0 ||
+		mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, s->bytes) == MAP_FAILED) {
+		rc = -errno;
+		munmap(copy, n);
+	}
+	return rc;
+}
+
 static void copy_work(struct job *j)
 {
 	struct segment_map *s = LIST_ENTRY(j, struct segment_map, job);
 
-	s->error = mapping_copy(s->mapping, s->pages);
+	s->error = copy_marked(s);
 	if (s->closing >= 0)
 		close(s->closing);
 }
@@ -274,6 +346,7 @@ static void copy_done(struct job *j)
 		COUNT(pieces_moved, s->found);
 		free(s->pages);
 		s->pages = NULL;
+		s->gone = true;
 		segment_map_let_last_go(s);
 	}
 	ref_put(&s->ref);

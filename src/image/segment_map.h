@@ -12,52 +12,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/list.h"
 #include "base/ref.h"
 #include "event/offload.h"
 
-/*
- * mapping: sealed memfds, mapped once per process however many image maps share them: the segments
- * that a new image has in common with the one before cost nothing. Any thread may call; a mapping
- * goes with its last user.
- */
-
-struct mapping;
-
-enum {
-	MAPPING_PAGE = 4096
-}; /* the unit that mapping_copy() copies by, whatever the machine's pages are */
-
-/*
- * The mapping of fd, which stays the caller's; its pages are there, so that no reader faults. May
- * block. NULL: *fault says why.
- */
-struct mapping *mapping_get(int fd, const char **fault);
-
-/* May block. */
-void mapping_put(struct mapping *m);
-
-const uint8_t *mapping_bytes(const struct mapping *m);
-uint64_t mapping_size(const struct mapping *m);
-
-/*
- * From now on mapping_get() finds m no more, and maps the same memfd a second time. False: somebody
- * else uses it, and it is as it was. True also if that was so before.
- */
-bool mapping_detach(struct mapping *m);
-
-/*
- * Copies the pages of a detached mapping whose bit in pages is set, and lets the memfd go; the
- * copies are where the pages were, the other bytes read as zeros. Other threads may read the copied
- * pages meanwhile. 0, or -errno: it is as it was.
- */
-int mapping_copy(struct mapping *m, const uint64_t *pages);
-
-/* How many can be found: for tests. */
-unsigned mapping_count(void);
-
-struct mapping;
+/* Bytes that are copied together, whatever the machine's pages are. */
+enum { SEGMENT_MAP_PAGE = 4096 };
 
 /* The segments that a worker has mapped. */
 struct segment_maps {
@@ -73,7 +35,8 @@ struct segment_map {
 		struct ref_file file;
 	};
 	struct segment_maps *of; /* NULL: not joined yet, or the worker is at its end */
-	struct mapping *mapping;
+	dev_t dev;               /* of the memfd: it keeps its inode as long as it is mapped */
+	ino_t ino;
 	const uint8_t *bytes;
 	uint64_t size;
 	unsigned images;    /* image maps that have it */
@@ -83,11 +46,13 @@ struct segment_map {
 	struct list node;
 
 	/* of an orphan */
-	uint64_t *pages; /* a bit for each MAPPING_PAGE that is borrowed; NULL: nobody was asked */
+	uint64_t *pages; /* a bit for each SEGMENT_MAP_PAGE that is borrowed; NULL: nobody was asked
+			  */
 	unsigned found;  /* references that said so */
 	uint64_t copied; /* bytes of those pages */
 	bool refused;    /* a borrower was told to let go */
 	bool copying;    /* a thread has it */
+	bool gone;       /* its bytes are copies, and no image that is to come may have it */
 	int closing;     /* the descriptor that the thread closes; -1: there is none */
 	int error;       /* of that thread */
 };
@@ -97,15 +62,25 @@ void segment_maps_init(struct segment_maps *all, struct offload *o);
 /* The worker is at its end: those that a thread still has come back to nobody. */
 void segment_maps_fini(struct segment_maps *all);
 
-/* Maps fd, which stays the caller's. In any thread; may block. NULL: *fault says why. */
+/*
+ * The segment that fd is, which is among all: a new image has it, too, for nothing. What is
+ * returned holds a reference of the image map. NULL: it is to be mapped.
+ */
+struct segment_map *segment_map_find(struct segment_maps *all, int fd);
+
+/*
+ * Maps fd, which stays the caller's; its pages are there, so that no reader faults. In any thread;
+ * may block. NULL: *fault says why.
+ */
 struct segment_map *segment_map_new(int fd, const char **fault);
 
 /* Frees a segment that never joined the others. In any thread; may block. */
 void segment_map_free(struct segment_map **s);
 
 /*
- * An image map that has s comes into use: s becomes one of all, unless the same segment is among
- * them; then s is freed. What is returned holds a reference of the image map.
+ * An image map that has s, which is new, comes into use: s becomes one of all, unless the same
+ * segment is among them by now; then a thread frees s. What is returned holds a reference of the
+ * image map.
  */
 struct segment_map *segment_map_join(struct segment_maps *all, struct segment_map *s);
 

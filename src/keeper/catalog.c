@@ -1,7 +1,6 @@
 /*
  * catalog: keeps the tables of roots, directories and files, and marks every change in all images
- * alive before it returns. The other files of the keeper call it, on one thread; it never opens or
- * reads a file.
+ * alive before it returns. The keeper calls it, on one thread; it never opens or reads a file.
  */
 #include "keeper/catalog.h"
 
@@ -35,7 +34,7 @@ int catalog_init(struct catalog *c, const struct doc_roots *conf, struct segment
 			.charset = conf->roots[i].charset,
 			.fd = -1,
 		};
-	if (path_index_init(&c->names) < 0 || c->roots == NULL) {
+	if (chains_init(&c->names) < 0 || c->roots == NULL) {
 		catalog_fini(c);
 		return -ENOMEM;
 	}
@@ -50,7 +49,7 @@ void catalog_fini(struct catalog *c)
 		if (c->roots[i].fd >= 0)
 			close(c->roots[i].fd);
 	}
-	path_index_fini(&c->names);
+	chains_fini(&c->names);
 	free(c->roots);
 	free(c->files);
 	arena_reset(&c->memory);
@@ -59,21 +58,39 @@ void catalog_fini(struct catalog *c)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
+static struct name *find_name(const struct catalog *c, uint32_t root, struct slice path, bool dir)
+{
+	uint64_t hash = image_hash(c->names.seed, root, path);
+	struct chain *at = chains_first(&c->names, hash);
+
+	if (path.n == 0 || (path.p[path.n - 1] == '/') != dir)
+		return NULL;
+	for (; at != NULL; at = at->next) {
+		struct name *n = LIST_ENTRY(at, struct name, chain);
+
+		if (at->hash == hash && n->root == root && slice_eq(slice_of(n->path, n->n), path))
+			return n;
+	}
+	return NULL;
+}
+
+static void enter_name(struct catalog *c, struct name *n)
+{
+	chains_enter(
+		&c->names, &n->chain, image_hash(c->names.seed, n->root, slice_of(n->path, n->n)));
+}
+
 struct catalog_file *catalog_find(const struct catalog *c, uint32_t root, struct slice path)
 {
-	struct name *n = NULL;
+	struct name *n = find_name(c, root, path, false);
 
-	if (path.n > 0 && path.p[path.n - 1] != '/')
-		n = path_index_find(&c->names, root, path);
 	return n != NULL ? LIST_ENTRY(n, struct catalog_file, node) : NULL;
 }
 
 struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, struct slice path)
 {
-	struct name *n = NULL;
+	struct name *n = find_name(c, root, path, true);
 
-	if (path.n > 0 && path.p[path.n - 1] == '/')
-		n = path_index_find(&c->names, root, path);
 	return n != NULL ? LIST_ENTRY(n, struct catalog_dir, node) : NULL;
 }
 
@@ -213,10 +230,8 @@ static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
 
 static void set_fresh(struct catalog *c, struct catalog_file *f, bool fresh)
 {
-	if (f->fresh == fresh)
-		return;
+	c->nfresh += (uint32_t)fresh - (uint32_t)f->fresh;
 	f->fresh = fresh;
-	c->nfresh += fresh ? 1 : UINT32_MAX;
 }
 
 void catalog_doubt(struct catalog *c, struct catalog_file *f)
@@ -270,7 +285,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 	list_append(&dir->files, &f->sibling);
 	list_init(&f->queue);
 	list_init(&f->idle);
-	path_index_enter(&c->names, &f->node);
+	enter_name(c, &f->node);
 	set_beside(c, f, true);
 	doubt_beside(c, f->node.root, path);
 	for (enum coding i = 0; i < CODINGS; i++)
@@ -300,7 +315,7 @@ struct catalog_dir *catalog_add_dir(
 	} else {
 		c->roots[root].top = d;
 	}
-	path_index_enter(&c->names, &d->node);
+	enter_name(c, &d->node);
 	return d;
 }
 
@@ -345,7 +360,7 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 		c->gone(c->ctx, f);
 	drop_body(c, f);
 	c->index_room -= catalog_index_room(f->node.n);
-	path_index_leave(&c->names, &f->node);
+	chains_leave(&c->names, &f->node.chain);
 	/* Now that it is not found any more, what it lay beside may be compressed. */
 	set_beside(c, f, false);
 	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
@@ -362,7 +377,7 @@ static void remove_empty_dir(struct catalog *c, struct catalog_dir *d)
 {
 	if (c->gone_dir != NULL)
 		c->gone_dir(c->ctx, d);
-	path_index_leave(&c->names, &d->node);
+	chains_leave(&c->names, &d->node.chain);
 	list_remove(&d->sibling);
 	list_remove(&d->queue);
 	if (d->parent == NULL)
@@ -434,18 +449,13 @@ void catalog_trust(
 	}
 }
 
-static bool same_content(const struct catalog_file *f, uint64_t n, const struct etag *etag)
-{
-	return f->body != NULL && f->body->n == n &&
-	       memcmp(f->body->etag, etag->text, IMAGE_ETAG) == 0;
-}
-
 int catalog_fill(struct catalog *c, struct catalog_file *f, const struct file_id *file_id,
 	bool settled, const struct etag *etag, const void *data)
 {
 	int rc;
 
-	if (same_content(f, file_id->size, etag)) {
+	if (f->body != NULL && f->body->n == file_id->size &&
+		memcmp(f->body->etag, etag->text, IMAGE_ETAG) == 0) {
 		catalog_trust(c, f, file_id, settled);
 		return 0;
 	}

@@ -149,35 +149,42 @@ void segment_hold(struct segment *g);
 void segment_release(struct segments *s, struct segment *g);
 
 /*
- * path_index: finds what the catalogue knows by root and path. It owns the table alone: the
- * catalogue keeps the memory of a name, and takes it out before that goes.
+ * chains: a hash table of members of its owners' structs, doubled when it is full. It owns the
+ * table alone: who enters a member takes it out before its memory goes.
  */
 
-struct name {
-	struct name *chain;
+struct chain {
+	struct chain *next;
 	uint64_t hash;
+};
+
+struct chains {
+	struct chain **heads;
+	uint32_t size, n;
+	uint64_t seed; /* of hashes: keeps who chooses names from choosing collisions */
+};
+
+/* 0, or -ENOMEM: chains_fini() is right after that, too. */
+int chains_init(struct chains *t);
+
+/* Members that are still in it are left to their owners. */
+void chains_fini(struct chains *t);
+
+/* The first that may have that hash; others follow by next. */
+static inline struct chain *chains_first(const struct chains *t, uint64_t hash)
+{
+	return t->heads[hash & (t->size - 1)];
+}
+
+void chains_enter(struct chains *t, struct chain *c, uint64_t hash);
+void chains_leave(struct chains *t, struct chain *c);
+
+/* A file or directory of the catalogue, by root and path. */
+struct name {
+	struct chain chain;
 	uint32_t root, n;
 	const char *path; /* of n bytes, NUL-terminated */
 };
-
-struct path_index {
-	struct name **table;
-	uint32_t size, n;
-	uint64_t seed;
-};
-
-/* 0, or -ENOMEM: path_index_fini() is right after that, too. */
-int path_index_init(struct path_index *t);
-
-/* Frees the index; names that are still in it are left to their owners. */
-void path_index_fini(struct path_index *t);
-
-/* NULL: there is none. */
-struct name *path_index_find(const struct path_index *t, uint32_t root, struct slice path);
-
-/* root, n and path are set; there is no such name yet. */
-void path_index_enter(struct path_index *t, struct name *n);
-void path_index_leave(struct path_index *t, struct name *n);
 
 enum {
 	CATALOG_IMAGES = 4, /* alive at a time */
@@ -248,7 +255,7 @@ struct catalog {
 	const struct doc_roots *conf;
 	struct catalog_root *roots;
 	unsigned nroots;
-	struct path_index names;
+	struct chains names;         /* struct name */
 	struct catalog_file **files; /* all of them, in no order */
 	uint32_t nfiles, files_cap;
 	uint32_t files_max; /* as many as an index holds */

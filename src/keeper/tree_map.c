@@ -1,6 +1,6 @@
 /*
- * tree_map: two hash tables with chains, doubled when they are full: watches by number and by
- * inode, names by root and path. Called by tree_watch.c; it never makes a system call.
+ * tree_map: two hash tables: watches by number, and directories by their parent and name. Called by
+ * tree_watch.c; it never makes a system call.
  */
 #include "keeper/tree_watch.h"
 
@@ -11,27 +11,22 @@
 #include "base/assert.h"
 #include "image/image.h"
 
-enum { MAP_BITS = 6 };
-
-static size_t mark_slot(unsigned bits, int wd)
+static uint64_t mark_hash(const struct tree_map *m, int wd)
 {
-	return (size_t)((uint64_t)(unsigned)wd * 0x9e3779b97f4a7c15u >> (64 - bits));
+	return image_mix(m->marks.seed ^ (unsigned)wd, 0x9e3779b97f4a7c15u);
 }
 
-static size_t dir_slot(unsigned bits, const struct tree_dir *parent, const char *name, size_t n)
+static uint64_t dir_hash(
+	const struct tree_map *m, const struct tree_dir *parent, const char *name, size_t n)
 {
-	uint64_t hash = image_hash((uint64_t)(uintptr_t)parent, 0, slice_of(name, n));
-
-	return (size_t)(hash >> (64 - bits));
+	return image_hash(m->dirs.seed ^ (uintptr_t)parent, 0, slice_of(name, n));
 }
 
 int tree_map_init(struct tree_map *m)
 {
-	*m = (struct tree_map){ .marks_bits = MAP_BITS, .dirs_bits = MAP_BITS };
+	*m = (struct tree_map){ 0 };
 	list_init(&m->idle);
-	m->marks = calloc(1 << MAP_BITS, sizeof(struct tree_mark *));
-	m->dirs = calloc(1 << MAP_BITS, sizeof(struct tree_dir *));
-	if (m->marks != NULL && m->dirs != NULL)
+	if (chains_init(&m->marks) == 0 && chains_init(&m->dirs) == 0)
 		return 0;
 	tree_map_fini(m);
 	return -ENOMEM;
@@ -39,102 +34,45 @@ int tree_map_init(struct tree_map *m)
 
 void tree_map_fini(struct tree_map *m)
 {
-	for (size_t i = 0; m->nmarks > 0; i++) {
-		while (m->marks[i] != NULL)
-			tree_map_remove_mark(m, m->marks[i]);
-	}
-	H2D_ASSERT(m->ndirs == 0);
-	free(m->marks);
-	free(m->dirs);
-	m->marks = NULL;
-	m->dirs = NULL;
-}
-
-/* Tables that cannot grow go on as they are. */
-static void grow_marks(struct tree_map *m)
-{
-	unsigned bits = m->marks_bits + 1;
-	struct tree_mark **to = calloc((size_t)1 << bits, sizeof(struct tree_mark *));
-
-	if (to == NULL)
-		return;
-	for (size_t i = 0; i < (size_t)1 << m->marks_bits; i++) {
-		for (struct tree_mark *mark = m->marks[i], *next; mark != NULL; mark = next) {
-			struct tree_mark **slot = &to[mark_slot(bits, mark->wd)];
-
-			next = mark->next;
-			mark->next = *slot;
-			*slot = mark;
-		}
-	}
-	free(m->marks);
-	m->marks = to;
-	m->marks_bits = bits;
-}
-
-static void grow_dirs(struct tree_map *m)
-{
-	unsigned bits = m->dirs_bits + 1;
-	struct tree_dir **to = calloc((size_t)1 << bits, sizeof(struct tree_dir *));
-
-	if (to == NULL)
-		return;
-	for (size_t i = 0; i < (size_t)1 << m->dirs_bits; i++) {
-		for (struct tree_dir *dir = m->dirs[i], *next; dir != NULL; dir = next) {
-			struct tree_dir **slot =
-				&to[dir_slot(bits, dir->parent, dir->name, dir->n)];
-
-			next = dir->next;
-			dir->next = *slot;
-			*slot = dir;
-		}
-	}
-	free(m->dirs);
-	m->dirs = to;
-	m->dirs_bits = bits;
+	for (struct chain **head = m->marks.heads; m->marks.n > 0; head++)
+		while (*head != NULL)
+			tree_map_remove_mark(m, LIST_ENTRY(*head, struct tree_mark, chain));
+	H2D_ASSERT(m->dirs.n == 0);
+	chains_fini(&m->marks);
+	chains_fini(&m->dirs);
 }
 
 struct tree_mark *tree_map_mark(const struct tree_map *m, int wd)
 {
-	struct tree_mark *mark = m->marks[mark_slot(m->marks_bits, wd)];
-
-	while (mark != NULL && mark->wd != wd)
-		mark = mark->next;
-	return mark;
+	for (struct chain *c = chains_first(&m->marks, mark_hash(m, wd)); c != NULL; c = c->next)
+		if (LIST_ENTRY(c, struct tree_mark, chain)->wd == wd)
+			return LIST_ENTRY(c, struct tree_mark, chain);
+	return NULL;
 }
 
 struct tree_mark *tree_map_add_mark(struct tree_map *m, int wd)
 {
-	struct tree_mark *mark = tree_map_mark(m, wd), **slot;
+	struct tree_mark *mark = tree_map_mark(m, wd);
 
 	if (mark != NULL)
 		return mark;
 	mark = malloc(sizeof(*mark));
 	if (mark == NULL)
 		return NULL;
-	if (m->nmarks >> m->marks_bits != 0)
-		grow_marks(m);
-	slot = &m->marks[mark_slot(m->marks_bits, wd)];
-	*mark = (struct tree_mark){ .wd = wd, .next = *slot };
+	*mark = (struct tree_mark){ .wd = wd };
 	list_init(&mark->dirs);
 	list_init(&mark->steps);
 	list_init(&mark->idle);
 	list_append(&m->idle, &mark->idle);
-	*slot = mark;
-	m->nmarks++;
+	chains_enter(&m->marks, &mark->chain, mark_hash(m, wd));
 	return mark;
 }
 
 void tree_map_remove_mark(struct tree_map *m, struct tree_mark *mark)
 {
-	struct tree_mark **at = &m->marks[mark_slot(m->marks_bits, mark->wd)];
-
 	H2D_ASSERT(list_empty(&mark->dirs) && list_empty(&mark->steps));
-	while (*at != mark)
-		at = &(*at)->next;
-	*at = mark->next;
+	chains_leave(&m->marks, &mark->chain);
 	list_remove(&mark->idle);
-	m->nmarks--;
 	free(mark);
 }
 
@@ -181,28 +119,26 @@ void tree_map_free_top(struct tree_map *m, struct tree_dir **top)
 struct tree_dir *tree_map_child(
 	const struct tree_map *m, const struct tree_dir *parent, const char *name, size_t n)
 {
-	struct tree_dir *dir = m->dirs[dir_slot(m->dirs_bits, parent, name, n)];
+	struct chain *c = chains_first(&m->dirs, dir_hash(m, parent, name, n));
 
-	while (dir != NULL &&
-		(dir->parent != parent || dir->n != n || memcmp(dir->name, name, n) != 0))
-		dir = dir->next;
-	return dir;
+	for (; c != NULL; c = c->next) {
+		struct tree_dir *dir = LIST_ENTRY(c, struct tree_dir, chain);
+
+		if (dir->parent == parent && dir->n == n && memcmp(dir->name, name, n) == 0)
+			return dir;
+	}
+	return NULL;
 }
 
 static struct tree_dir *add_child(
 	struct tree_map *m, struct tree_dir *parent, const char *name, size_t n)
 {
-	struct tree_dir *dir = dir_new(parent, parent->root, name, n), **slot;
+	struct tree_dir *dir = dir_new(parent, parent->root, name, n);
 
 	if (dir == NULL)
 		return NULL;
-	if (m->ndirs >> m->dirs_bits != 0)
-		grow_dirs(m);
-	slot = &m->dirs[dir_slot(m->dirs_bits, parent, name, n)];
-	dir->next = *slot;
-	*slot = dir;
+	chains_enter(&m->dirs, &dir->chain, dir_hash(m, parent, name, n));
 	list_append(&parent->children, &dir->sibling);
-	m->ndirs++;
 	return dir;
 }
 
@@ -219,17 +155,11 @@ static void untie(struct tree_map *m, struct tree_dir *dir)
 /* Without children. A top stays. */
 static void remove_dir(struct tree_map *m, struct tree_dir *dir)
 {
-	struct tree_dir **at;
-
 	untie(m, dir);
 	if (dir->parent == NULL)
 		return;
-	at = &m->dirs[dir_slot(m->dirs_bits, dir->parent, dir->name, dir->n)];
-	while (*at != dir)
-		at = &(*at)->next;
-	*at = dir->next;
+	chains_leave(&m->dirs, &dir->chain);
 	list_remove(&dir->sibling);
-	m->ndirs--;
 	free(dir);
 }
 

@@ -361,7 +361,7 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 			log_error("inotify: no more than %u watches, see "
 				  "fs.inotify.max_user_watches: "
 				  "changes elsewhere are found by rescans",
-				w->map.nmarks);
+				w->map.marks.n);
 			w->said_short = true;
 			errno = ENOSPC;
 		}

@@ -14,6 +14,7 @@
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "keeper/catalog.h"
 
 /*
  * tree_way: what a root's path goes through: walks it one component at a time, as the kernel would
@@ -45,14 +46,14 @@ enum { TREE_PATH_MAX = PATH_MAX + NAME_MAX + 2 }; /* of a directory, a name in i
 
 /* A kernel's watch. Without dirs and steps it is idle: to be removed some time, or used again. */
 struct tree_mark {
-	struct tree_mark *next; /* with the same hash */
+	struct chain chain;
 	int wd;
 	struct list dirs, steps, idle;
 };
 
 /* A directory in a root; it may be watched itself, or only lead to one that is. */
 struct tree_dir {
-	struct tree_dir *next;   /* with the same hash */
+	struct chain chain;
 	struct tree_dir *parent; /* NULL: the root */
 	struct list children, sibling;
 	struct tree_mark *mark; /* NULL: not watched */
@@ -72,10 +73,7 @@ struct tree_step {
 };
 
 struct tree_map {
-	struct tree_mark **marks;
-	struct tree_dir **dirs;
-	unsigned marks_bits, dirs_bits;
-	unsigned nmarks, ndirs;
+	struct chains marks, dirs;
 	unsigned watched; /* dirs with a mark */
 	struct list idle;
 };

@@ -159,7 +159,7 @@ void worker_life_look(struct worker *w);
 
 /* worker_conns: the worker's connections on the scoreboard, for GET /status/connections. */
 
-/* Writes the worker's table (board/board_conns.h). The master asks for it: CTL_SHOW. */
+/* Writes the worker's table (board/board.h). The master asks for it: CTL_SHOW. */
 void worker_conns_show(struct worker *w);
 
 /* Does so for an admin page of this worker, and asks the master to have the other workers do it. */

@@ -118,7 +118,6 @@ static void teardown(void)
 	image_map_retire(&map);
 	wait_threads();
 	ck_assert(list_empty(&all.all));
-	ck_assert_uint_eq(mapping_count(), 0);
 	segment_maps_fini(&all);
 	offload_free(&offload);
 	loop_fini(&loop);
@@ -167,7 +166,7 @@ static bool memfd_mapped(void)
 
 TEST(copied_where_they_are)
 {
-	static const uint8_t zeros[MAPPING_PAGE];
+	static const uint8_t zeros[SEGMENT_MAP_PAGE];
 	struct ref other = { .count = 1 };
 	struct lender *l;
 
@@ -190,9 +189,9 @@ TEST(copied_where_they_are)
 	ck_assert_int_eq(fcntl(segment->closing, F_GETFD), -1);
 	ck_assert_int_eq(counters->images, 0);
 	ck_assert_int_eq(counters->pieces_moved, 3);
-	ck_assert_int_eq(counters->held_bytes, 4 * MAPPING_PAGE);
+	ck_assert_int_eq(counters->held_bytes, 4 * SEGMENT_MAP_PAGE);
 	ck_assert_mem_eq(bytes + 5000, content + 5000, 15000);
-	ck_assert_mem_eq(bytes + 100000, zeros, MAPPING_PAGE);
+	ck_assert_mem_eq(bytes + 100000, zeros, SEGMENT_MAP_PAGE);
 	ck_assert_ptr_null(due());
 	for (int i = 0; i < 3; i++)
 		ref_put(&segment->ref);
@@ -219,7 +218,7 @@ TEST(refused)
 	struct lender *l;
 
 	orphan(2);
-	all.copied_max = 3 * MAPPING_PAGE;
+	all.copied_max = 3 * SEGMENT_MAP_PAGE;
 	l = due();
 	ck_assert_int_eq(needs(l, 0, 100), LENDER_COPIES);
 	ck_assert_int_eq(needs(l, 0, SIZE), LENDER_REFUSES);
@@ -283,21 +282,6 @@ TEST_EACH(comes_back_too_late, 2)
 	image_map_retire(&map);
 	wait_threads();
 	built_image_close(&next);
-}
-
-/* A thread has found it for an image that is on its way. */
-TEST(somebody_else_has_it)
-{
-	const char *fault;
-	struct segment_map *s = segment_map_new(image.fds[IMAGE_FDS], &fault);
-
-	orphan(1);
-	ck_assert_ptr_eq(s->mapping, segment->mapping);
-	ck_assert_ptr_null(due());
-	segment_map_free(&s);
-	ck_assert_ptr_nonnull(due());
-	ref_put(&segment->ref);
-	wait_threads();
 }
 
 TEST(no_memory)
