@@ -116,7 +116,7 @@ static uint64_t pause_end(const struct master *m)
 {
 	unsigned draining = 0;
 
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		draining += LIST_ENTRY(node, struct gen, node)->state == GEN_DRAIN;
 	if (m->changes.taken_ms == 0)
 		return 0;
@@ -133,8 +133,8 @@ static void wish(struct master *m, const char *why)
 {
 	m->changes.wished = true;
 	log_notice("%s: the configuration is loaded again", why);
-	m->wishes |= 1u << WISH_RELOAD;
-	loop_defer(&m->loop, &m->grant);
+	m->wish.asked |= 1u << WISH_RELOAD;
+	loop_defer(&m->loop, &m->wish.grant);
 }
 
 /* Once for each change, for the reload may fail. */

@@ -27,7 +27,7 @@ void doubts_inherit(struct gen *g)
 
 void doubts_introduce(const struct master *m)
 {
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		GEN_FOREACH(c, GEN(node))
 			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
 				child_send(c, DUE_KEEPER);
@@ -70,7 +70,7 @@ unsigned doubts_find(const struct master *m, int *fds, unsigned max)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		if (GEN(node)->doubts[1] >= 0 && n < max)
 			fds[n++] = GEN(node)->doubts[1];
 	if (m->doubts.keeper >= 0 && n < max)

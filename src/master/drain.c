@@ -130,7 +130,7 @@ static void make_room(const struct master *m)
 	struct gen *oldest = NULL;
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		if (g->state != GEN_DRAIN || g->terminated)
@@ -169,32 +169,32 @@ void drain_begin(struct gen *g, bool stop)
 
 static void close_reign(struct master *m)
 {
-	if (m->reign.others.active)
-		loop_unwatch(&m->loop, &m->reign.others);
-	if (m->reign.end >= 0)
-		close(m->reign.end);
-	m->reign.end = -1;
+	if (m->leave.others.active)
+		loop_unwatch(&m->loop, &m->leave.others);
+	if (m->leave.end >= 0)
+		close(m->leave.end);
+	m->leave.end = -1;
 }
 
 static void leave_if_done(struct master *m)
 {
-	struct pollfd others = { .fd = m->reign.end };
+	struct pollfd others = { .fd = m->leave.end };
 
 	/* POLLERR: nobody reads it any more. */
-	if (m->phase != MASTER_LEAVE || m->ngens > 0 ||
-		(m->reign.end >= 0 && poll(&others, 1, 0) == 0))
+	if (m->phase != MASTER_LEAVE || m->gens.n > 0 ||
+		(m->leave.end >= 0 && poll(&others, 1, 0) == 0))
 		return;
-	timer_disarm(&m->loop.wheel, &m->delay);
+	timer_disarm(&m->loop.wheel, &m->leave.delay);
 	loop_stop(&m->loop);
 }
 
 /* Masters of before have ended, or the one that serves is to stop, or was killed. */
 static void on_reign_end(struct watch *w, uint32_t events)
 {
-	struct master *m = LIST_ENTRY(w, struct master, reign.others);
+	struct master *m = LIST_ENTRY(w, struct master, leave.others);
 
 	(void)events;
-	if (m->reign.end < 0) {
+	if (m->leave.end < 0) {
 		close_reign(m);
 		drain_all(m, DRAIN_STOP);
 	}
@@ -204,12 +204,12 @@ static void on_reign_end(struct watch *w, uint32_t events)
 /* Has those of before stop, too, and waits for them as for its own processes. */
 static void stop_others(struct master *m)
 {
-	if (write(m->reign.end, "", 1) != 1)
+	if (write(m->leave.end, "", 1) != 1)
 		return;
-	close(m->reign.others.fd);
-	m->reign.others.fd = m->reign.end;
-	loop_watch(&m->loop, &m->reign.others, 0);
-	timer_arm(&m->loop.wheel, &m->delay,
+	close(m->leave.others.fd);
+	m->leave.others.fd = m->leave.end;
+	loop_watch(&m->loop, &m->leave.others, 0);
+	timer_arm(&m->loop.wheel, &m->leave.delay,
 		clock_ms() + conf_drain_ms(m->current->conf, true) + CUT_MS);
 }
 
@@ -218,10 +218,10 @@ void drain_inherit(struct master *m, int reign_end, int reign)
 	if (reign_end < 0)
 		return; /* of a program of before */
 	close_reign(m);
-	if (m->reign.others.fd >= 0)
-		close(m->reign.others.fd);
-	m->reign.others.fd = reign_end;
-	m->reign.end = reign;
+	if (m->leave.others.fd >= 0)
+		close(m->leave.others.fd);
+	m->leave.others.fd = reign_end;
+	m->leave.end = reign;
 }
 
 /* --- the end of a generation ------------------------------------------------------------------ */
@@ -234,7 +234,7 @@ static void on_free(struct task *t)
 	if (m->current == g)
 		m->current = NULL; /* everything ends, and this one did before the others */
 	gen_free(&g);
-	m->ngens--;
+	m->gens.n--;
 	leave_if_done(m);
 }
 
@@ -263,7 +263,7 @@ void drain_check(struct gen *g)
 
 static void on_delay(struct timer *t)
 {
-	struct master *m = LIST_ENTRY(t, struct master, delay);
+	struct master *m = LIST_ENTRY(t, struct master, leave.delay);
 
 	if (m->phase != MASTER_LEAVE) {
 		drain_all(m, DRAIN_STOP);
@@ -277,11 +277,11 @@ void drain_init(struct master *m)
 {
 	int ends[2];
 
-	timer_init(&m->delay, on_delay);
+	timer_init(&m->leave.delay, on_delay);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		ends[0] = ends[1] = -1;
-	m->reign.others = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
-	m->reign.end = ends[1];
+	m->leave.others = (struct watch){ .fn = on_reign_end, .fd = ends[0] };
+	m->leave.end = ends[1];
 }
 
 bool drain_announce(struct master *m)
@@ -294,7 +294,7 @@ bool drain_announce(struct master *m)
 	log_notice("about to leave: health says so, and the drain begins in %u s", (unsigned)delay);
 	notify_stopping("about to leave");
 	health_set(m, BOARD_HEALTH_LEAVING, true);
-	timer_arm(&m->loop.wheel, &m->delay, clock_ms() + delay * 1000);
+	timer_arm(&m->loop.wheel, &m->leave.delay, clock_ms() + delay * 1000);
 	GEN_FOREACH(c, m->current)
 		if (c->kind->gets & CHILD_SERVE)
 			child_send(c, DUE_SERVE);
@@ -314,17 +314,17 @@ void drain_all(struct master *m, enum drain how)
 	timer_disarm(&m->loop.wheel, &m->build.bind);
 	shrink_stop(m);
 	if (begins)
-		timer_disarm(&m->loop.wheel, &m->delay);
+		timer_disarm(&m->loop.wheel, &m->leave.delay);
 	if (how != DRAIN_STOP || m->current == NULL)
 		close_reign(m);
 	else if (begins)
 		stop_others(m);
 	if (how == DRAIN_HEIR)
-		loop_watch(&m->loop, &m->reign.others, EPOLLIN);
+		loop_watch(&m->loop, &m->leave.others, EPOLLIN);
 	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
 	 * it. */
 	sockets_close(&m->sockets);
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		if (how == DRAIN_CUT)
@@ -342,7 +342,7 @@ void drain_yield(struct master *m)
 	drain_all(m, DRAIN_STOP);
 	close_reign(m);
 	notify_hold(true); /* sockets that are closed here stay in the store */
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);
 		drain_end(LIST_ENTRY(node, struct gen, node));
 	}

@@ -49,7 +49,7 @@ static int launch_start(struct child *c)
 
 	if (!c->kind->board)
 		return child_start(c);
-	c->board = board_take(g->master->board, c->slot, g->number);
+	c->board = board_take(g->master->shared.board, c->slot, g->number);
 	return c->board != NULL ? child_start(c) : -ENOSPC;
 }
 
@@ -68,7 +68,7 @@ int launch(struct child *c)
 	if (rc < 0) {
 		log_error("cannot start a process: %s", strerror(-rc));
 		if (c->board != NULL)
-			board_release(m->board, &c->board);
+			board_release(m->shared.board, &c->board);
 		/* The machine may have room again soon, and meanwhile connections wait here. */
 		if (g->state != GEN_DRAIN)
 			launch_later(c, FORK_RETRY_MS);
@@ -77,11 +77,11 @@ int launch(struct child *c)
 	if (c->board != NULL)
 		c->board->pid = c->pid;
 	if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
-		m->next_image += IMAGES_BEHIND;
+		m->cache.next_image += IMAGES_BEHIND;
 	if (c->kind->gets & CHILD_IMAGES)
 		child_send(c, DUE_IMAGE);
 	if (c->kind->gets & CHILD_SERVE && g->state == GEN_SERVE)
 		child_send(c, DUE_SERVE);
-	gen_show(m->current, &m->board->head);
+	gen_show(m->current, &m->shared.board->head);
 	return 0;
 }

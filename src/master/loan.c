@@ -295,7 +295,7 @@ static void offer_inbox(const struct gen *g, const struct child *from)
 
 static void offer_inboxes(const struct gen *g)
 {
-	LIST_FOREACH(node, &g->master->gens) {
+	LIST_FOREACH(node, &g->master->gens.all) {
 		const struct gen *old = GEN(node);
 
 		if (old->inboxes.n == 0 || !takes_over(g, old))
@@ -308,7 +308,7 @@ static void offer_inboxes(const struct gen *g)
 
 void loan_gone(const struct gen *g)
 {
-	LIST_FOREACH(other, &g->master->gens)
+	LIST_FOREACH(other, &g->master->gens.all)
 		LIST_FOREACH(node, &GEN(other)->loans) {
 			struct loan *l = LOAN(node);
 

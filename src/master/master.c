@@ -34,7 +34,7 @@ enum { SECOND_MS = 1000 };
 
 static struct child *find_child(struct master *m, pid_t pid)
 {
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			if (c->pid == pid)
 				return c;
@@ -116,8 +116,8 @@ static void on_second(struct timer *t)
 	reap_all(m); /* a SIGCHLD that was not read would leave its generation waiting for ever */
 	watchdog_second(m);
 	pidfile_retry(&m->pidfile);
-	show_requests(m->board);
-	show_use(m->board);
+	show_requests(m->shared.board);
+	show_use(m->shared.board);
 	health_look(m);
 	mend_second(m);
 	tickets_second(m);
@@ -177,12 +177,10 @@ static int master_begin(struct master *m)
 int master_run(const struct conf_override *ov, const struct program *program)
 {
 	struct master m = {
-		.ov = ov,
-		.program = program,
-		.kinds = child_kinds,
-		.children = { &m.loop, &supervise_ops, spawn, kill },
+		.given = { ov, program },
+		.processes = { child_kinds, { &m.loop, &supervise_ops, spawn, kill } },
 		.pidfile = PIDFILE_NONE,
-		.next_image = 1,
+		.cache.next_image = 1,
 	};
 	int rc;
 
@@ -193,25 +191,27 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		return 1;
 	raise_limit();
 	process_use_open();
-	list_init(&m.gens);
+	list_init(&m.gens.all);
 	sockets_init(&m.sockets);
 	master_signal_init(&m);
 	reload_init(&m);
 	succession_init(&m);
-	cache_room_init(&m.cache_room);
-	m.board = board_new();
-	m.bus = bus_new();
-	m.tally = tally_new();
-	rc = m.board != NULL && m.bus != NULL && m.tally != NULL ? loop_init(&m.loop) : -errno;
+	cache_room_init(&m.cache.room);
+	m.shared.board = board_new();
+	m.shared.bus = bus_new();
+	m.shared.tally = tally_new();
+	rc = m.shared.board != NULL && m.shared.bus != NULL && m.shared.tally != NULL
+		     ? loop_init(&m.loop)
+		     : -errno;
 	if (rc < 0) {
 		fprintf(stderr, "h2d: cannot start: %s\n", strerror(-rc));
-		board_free(&m.board);
-		bus_free(&m.bus);
-		tally_free(&m.tally);
+		board_free(&m.shared.board);
+		bus_free(&m.shared.bus);
+		tally_free(&m.shared.tally);
 		return 1;
 	}
-	supervise_lines(&m.board->head.lines);
-	m.board->head.started = (uint64_t)clock_wall().tv_sec;
+	supervise_lines(&m.shared.board->head.lines);
+	m.shared.board->head.started = (uint64_t)clock_wall().tv_sec;
 	timer_init(&m.second, on_second);
 	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
 	rc = watch_signals(&m);
@@ -232,8 +232,8 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	loop_fini(&m.loop);
 	log_tick(true);
 	supervise_no_lines();
-	board_free(&m.board);
-	bus_free(&m.bus);
-	tally_free(&m.tally);
+	board_free(&m.shared.board);
+	bus_free(&m.shared.bus);
+	tally_free(&m.shared.tally);
 	return m.exit_status;
 }

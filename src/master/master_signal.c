@@ -18,7 +18,7 @@
 
 static void reopen_logs(struct master *m)
 {
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		logs_reopen(&g->logs);
@@ -77,20 +77,20 @@ static const struct {
 static void grant(struct master *m)
 {
 	for (enum master_wish w = 0; w < MASTER_WISHES; w++)
-		if (m->wishes & 1u << w && wishes[w].in & 1u << m->phase) {
+		if (m->wish.asked & 1u << w && wishes[w].in & 1u << m->phase) {
 			wishes[w].grant(m);
-			m->wishes &= ~(1u << w);
+			m->wish.asked &= ~(1u << w);
 		}
 }
 
 static void on_grant(struct task *t)
 {
-	grant(LIST_ENTRY(t, struct master, grant));
+	grant(LIST_ENTRY(t, struct master, wish.grant));
 }
 
 void master_signal_init(struct master *m)
 {
-	task_init(&m->grant, on_grant);
+	task_init(&m->wish.grant, on_grant);
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ void master_signal(struct master *m, int signo)
 		return;
 	/* The last one of these two counts. */
 	if (wish == WISH_DRAIN || wish == WISH_UNDRAIN)
-		m->wishes &= ~(1u << WISH_DRAIN | 1u << WISH_UNDRAIN);
-	m->wishes |= 1u << wish;
+		m->wish.asked &= ~(1u << WISH_DRAIN | 1u << WISH_UNDRAIN);
+	m->wish.asked |= 1u << wish;
 	grant(m);
 }

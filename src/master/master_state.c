@@ -23,7 +23,7 @@ void master_go(struct master *m, enum master_phase phase)
 		states_name(&master_phases, phase));
 	m->phase = phase;
 	if (phase == MASTER_SERVE)
-		loop_defer(&m->loop, &m->grant);
+		loop_defer(&m->loop, &m->wish.grant);
 }
 
 bool master_is_leaving(const struct master *m)

@@ -32,52 +32,66 @@ enum master_wish {
 struct master {
 	struct loop loop;
 	struct sig sig;
-	const struct conf_override *ov;
-	const struct child_kind *kinds;
-	struct child_env children;
+	struct {
+		const struct conf_override *ov;
+		const struct program *program;
+	} given; /* by the command line */
+	struct {
+		const struct child_kind *kinds;
+		struct child_env env;
+	} processes;
 	enum master_phase phase; /* master_go() alone writes it */
-	unsigned wishes;         /* bit set of enum master_wish: asked for, and not begun yet */
-	struct task grant;       /* looks which of them may begin; master_signal's */
+	struct {
+		unsigned asked;    /* bit set of enum master_wish: and not begun yet */
+		struct task grant; /* looks which of them may begin */
+	} wish;                    /* master_signal's */
 	int exit_status;
-	struct board *board;
-	struct tally *tally; /* of what clients have done, which workers write */
-	struct bus *bus;     /* of the workers, for messages between handlers */
+	struct {
+		struct board *board;
+		struct tally *tally; /* of what clients have done, which workers write */
+		struct bus *bus;     /* of the workers, for messages between handlers */
+		uint64_t shown_ms;   /* when workers were told last to show their connections */
+	} shared;                    /* memory, with processes */
 	struct sockets sockets;
 	struct pidfile pidfile;
-	struct list gens;             /* every generation that has processes, oldest first */
-	unsigned ngens;               /* generations not yet freed */
-	struct gen *current;          /* the one that serves; NULL before the first does */
-	struct gen *starting;         /* the one that is being built, NULL if none is */
-	uint32_t last_number;         /* of a generation */
-	uint64_t next_image;          /* number that the next keeper may begin with */
-	struct cache_room cache_room; /* of every generation's keeper */
-	struct status status;         /* as written: the last reload that is over */
-	struct status next;           /* gathered for the one that runs */
+	struct {
+		struct list all; /* generations that have processes, oldest first */
+		unsigned n;      /* not yet freed */
+		uint32_t last;   /* number */
+	} gens;
+	struct gen *current;  /* the one that serves; NULL before the first does */
+	struct gen *starting; /* the one that is being built, NULL if none is */
+	struct {
+		uint64_t next_image;    /* number that the next keeper may begin with */
+		struct cache_room room; /* of every generation's keeper */
+	} cache;
+	struct {
+		struct status last; /* as written: the last reload that is over */
+		struct status next; /* gathered for the one that runs */
+	} outcome;
 	struct {
 		uint64_t begun_us;   /* when the reload, or the upgrade, that runs began */
 		struct timer limit;  /* for the generation to come up */
 		struct timer bind;   /* tries once more for the addresses of the first one */
 		uint64_t bind_until; /* ms; how long that goes on; 0: not begun */
 	} build;                     /* of a generation; reload's own */
-	const struct program *program;
-	struct upgrade upgrade; /* of this program by another, or of another by this one */
+	struct upgrade upgrade;      /* of this program by another, or of another by this one */
 	struct {
 		int pair[2]; /* where the new program's keeper reads doubts, and its other end */
 		int keeper;  /* where the old one's does */
 	} doubts;            /* of an upgrade; -1: none; doubts' own */
 	/*
-	 * A pipe of all masters that follow one another; drain's own. The one that serves has its
-	 * writing end. At a byte, or its end, those of before stop, too, who have the other end: so
-	 * the one that wrote the byte sees when they have left.
+	 * end and others: a pipe of all masters that follow one another. The one that serves has
+	 * its writing end. At a byte, or its end, those of before stop, too, who have the other
+	 * end: so the one that wrote the byte sees when they have left.
 	 */
 	struct {
+		struct timer delay; /* shutdown-delay */
 		int end;
 		struct watch others;
-	} reign;
-	uint64_t shown_ms; /* when workers were told last to show their connections; supervise's */
+	} leave;                /* drain's own */
 	struct changes changes; /* of files that ask for a reload */
 	struct timer second;    /* looks at processes and sockets; master.c's own */
-	struct timer delay;     /* shutdown-delay; drain's own */
 	struct {
 		struct timer look;   /* for a look whether they can be closed */
 		uint64_t quiet_from; /* ms; since when nothing is queued there; 0: not looked at */

@@ -16,7 +16,7 @@
 
 int outcome_write(const struct master *m)
 {
-	int rc = m->pidfile.mine ? status_write(&m->status, m->pidfile.path) : 0;
+	int rc = m->pidfile.mine ? status_write(&m->outcome.last, m->pidfile.path) : 0;
 
 	if (rc < 0)
 		log_warn("%s.status: %s", m->pidfile.path, strerror(-rc));
@@ -25,18 +25,19 @@ int outcome_write(const struct master *m)
 
 void outcome_begin(struct master *m)
 {
-	m->next = (struct status){ .upgrade = m->status.upgrade, .upgraded = m->status.upgraded };
-	m->status.running = m->status.request + 1;
+	m->outcome.next = (struct status){ .upgrade = m->outcome.last.upgrade,
+		.upgraded = m->outcome.last.upgraded };
+	m->outcome.last.running = m->outcome.last.request + 1;
 	outcome_write(m);
 }
 
 void outcome_end(struct master *m, bool ok)
 {
-	m->next.request = m->status.running;
-	m->next.ok = ok;
-	m->next.drained = (board_health(m->board) & BOARD_HEALTH_DRAINED) != 0;
-	memcpy(m->next.gone, m->status.gone, sizeof(m->next.gone));
-	m->status = m->next;
+	m->outcome.next.request = m->outcome.last.running;
+	m->outcome.next.ok = ok;
+	m->outcome.next.drained = (board_health(m->shared.board) & BOARD_HEALTH_DRAINED) != 0;
+	memcpy(m->outcome.next.gone, m->outcome.last.gone, sizeof(m->outcome.next.gone));
+	m->outcome.last = m->outcome.next;
 	/* Where nobody can write it, `h2d -s` sees by the pid file's time that it is over. */
 	if (outcome_write(m) < 0)
 		pidfile_name(&m->pidfile, getpid());
@@ -48,9 +49,9 @@ void outcome_replaced(struct master *m, const struct gen *old)
 
 	snprintf(text, sizeof(text), "generation %u → %u in %u ms", old->number, m->current->number,
 		(unsigned)((clock_read_us() - m->build.begun_us) / 1000));
-	m->next.replaced = old->number;
-	board_count(&m->board->head, BOARD_COUNT_reloads_done);
-	status_add(&m->next, text);
+	m->outcome.next.replaced = old->number;
+	board_count(&m->shared.board->head, BOARD_COUNT_reloads_done);
+	status_add(&m->outcome.next, text);
 	log_notice("%s", text);
 }
 
@@ -77,20 +78,21 @@ void outcome_gone(struct master *m, const struct gen *g)
 	gone.generation = g->number;
 	log_notice("generation %u is gone: %u drained, %u cut, %u refused", g->number, gone.drained,
 		gone.cut, gone.refused);
-	memmove(m->status.gone + 1, m->status.gone, sizeof(m->status.gone) - sizeof(gone));
-	m->status.gone[0] = gone;
+	memmove(m->outcome.last.gone + 1, m->outcome.last.gone,
+		sizeof(m->outcome.last.gone) - sizeof(gone));
+	m->outcome.last.gone[0] = gone;
 	if (m->phase != MASTER_LEAVE)
 		outcome_write(m);
 }
 
 bool health_has(const struct master *m, enum board_health fact)
 {
-	return m->board->head.health & fact;
+	return m->shared.board->head.health & fact;
 }
 
 void health_set(struct master *m, enum board_health fact, bool holds)
 {
-	uint32_t *facts = &m->board->head.health;
+	uint32_t *facts = &m->shared.board->head.health;
 	uint32_t now = holds ? *facts | fact : *facts & ~(uint32_t)fact;
 	char text[FLAGS_TEXT];
 
@@ -106,12 +108,12 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 /* The first image has come, or, by the clock's first millisecond, an upgrade before it. */
 static void set_warm(struct master *m, uint64_t at_ms)
 {
-	__atomic_store_n(&m->board->head.warm_ms, at_ms, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->shared.board->head.warm_ms, at_ms, __ATOMIC_RELAXED);
 }
 
 void health_look(struct master *m)
 {
-	const struct board_head *h = &m->board->head;
+	const struct board_head *h = &m->shared.board->head;
 	const struct gen *g = m->current;
 
 	if (g == NULL || m->phase == MASTER_LEAVE)
@@ -132,20 +134,21 @@ void health_begin(struct master *m)
 
 void health_drain(struct master *m, bool drained)
 {
-	uint32_t others = m->board->head.health & ~(uint32_t)BOARD_HEALTH_DRAINED;
+	uint32_t others = m->shared.board->head.health & ~(uint32_t)BOARD_HEALTH_DRAINED;
 	char words[FLAGS_TEXT], text[FLAGS_TEXT + 64];
 
 	outcome_begin(m);
 	health_set(m, BOARD_HEALTH_DRAINED, drained);
 	if (drained)
-		status_add(&m->next, "drained: health says 503, and everything is served still");
+		status_add(&m->outcome.next,
+			"drained: health says 503, and everything is served still");
 	else if (others == 0)
-		status_add(&m->next, "undrained: health says 200");
+		status_add(&m->outcome.next, "undrained: health says 200");
 	else {
 		snprintf(text, sizeof(text), "undrained, but health says 503: %s",
 			flags_text(board_health_words, others, words));
-		status_add(&m->next, text);
+		status_add(&m->outcome.next, text);
 	}
-	m->next.generation = m->current->number;
+	m->outcome.next.generation = m->current->number;
 	outcome_end(m, true);
 }

@@ -41,7 +41,7 @@ enum {
 /* At the first start nobody may be reading a log yet: the terminal is told too. */
 static void complain(struct master *m, const char *prefix, const char *text)
 {
-	status_add(&m->next, text);
+	status_add(&m->outcome.next, text);
 	upgrade_say(&m->upgrade, text);
 	if (m->current == NULL)
 		fprintf(stderr, "%s%s\n", prefix, text);
@@ -76,13 +76,13 @@ static void reload_finish(struct master *m, bool ok)
 	snprintf(text, sizeof(text), SERVING, m->current->number, m->current->nworkers,
 		m->current->nworkers == 1 ? "" : "s");
 	if (!ok)
-		board_count(&m->board->head, BOARD_COUNT_reloads_failed);
-	if (ok && m->next.replaced == 0)
-		status_add(&m->next, text);
+		board_count(&m->shared.board->head, BOARD_COUNT_reloads_failed);
+	if (ok && m->outcome.next.replaced == 0)
+		status_add(&m->outcome.next, text);
 	if (health_has(m, BOARD_HEALTH_DRAINED))
-		status_add(&m->next, "health says 503 still: drained");
+		status_add(&m->outcome.next, "health says 503 still: drained");
 	notify_ready(text);
-	m->next.generation = m->current->number;
+	m->outcome.next.generation = m->current->number;
 	outcome_end(m, ok);
 	if (m->phase != MASTER_PART)
 		master_go(m, MASTER_SERVE);
@@ -228,8 +228,8 @@ static void tell_workers(struct master *m)
 /* The order matters. */
 static void serve(struct master *m, const struct gen *old)
 {
-	log_serving(m, old);                   /* the others log where this generation wants it */
-	gen_show(m->current, &m->board->head); /* health reads it */
+	log_serving(m, old); /* the others log where this generation wants it */
+	gen_show(m->current, &m->shared.board->head); /* health reads it */
 	/* Before workers accept: who asks for health hears no more than is true, and handshakes
 	 * make tickets by the keys of this generation. */
 	health_begin(m);
@@ -295,7 +295,7 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 
 static int start_processes(struct gen *g)
 {
-	g->master->last_number = g->number;
+	g->master->gens.last = g->number;
 	doubts_introduce(g->master);
 	GEN_FOREACH(c, g)
 		if (launch(c) < 0)
@@ -307,9 +307,9 @@ static void reload_adopt(struct master *m, struct gen *g)
 {
 	g->master = m;
 	doubts_inherit(g);
-	launch_init(g, &m->children);
-	list_append(&m->gens, &g->node);
-	m->ngens++;
+	launch_init(g, &m->processes.env);
+	list_append(&m->gens.all, &g->node);
+	m->gens.n++;
 	m->starting = g;
 }
 
@@ -318,8 +318,8 @@ static void bring_up(struct gen *g)
 	struct master *m = g->master;
 
 	if (g->conf->metrics_per_server)
-		server_counts_give(&m->board->head.titles, g->resources.sites);
-	if (board_room(m->board) < g->nworkers)
+		server_counts_give(&m->shared.board->head.titles, g->resources.sites);
+	if (board_room(m->shared.board) < g->nworkers)
 		reload_fail(g, "too many workers are still draining: no room for new ones");
 	else if (start_processes(g) < 0)
 		reload_fail(g, "the workers cannot be started");
@@ -395,7 +395,7 @@ void reload_begin(struct master *m)
 		notify_reloading("reloading");
 		log_notice("reloading");
 	}
-	g = gen_new(m->ov, m->kinds, m->last_number + 1, on_fault, m);
+	g = gen_new(m->given.ov, m->processes.kinds, m->gens.last + 1, on_fault, m);
 	if (g == NULL) {
 		if (m->current == NULL) {
 			m->exit_status = 1;

@@ -43,7 +43,7 @@ static bool has_surplus(const struct master *m)
 /* Nobody but the workers of the generation that serves has the sockets, each its own. */
 static bool is_settled(const struct master *m)
 {
-	return master_is_alone(m) && m->ngens == 1 && list_empty(&m->current->loans) &&
+	return master_is_alone(m) && m->gens.n == 1 && list_empty(&m->current->loans) &&
 	       gen_is_up(m->current);
 }
 
@@ -218,9 +218,9 @@ void balance_apply(struct master *m)
 		balance_refuse(g, rc);
 		attach_all(m);
 	}
-	if (g->balance != m->board->head.balance)
+	if (g->balance != m->shared.board->head.balance)
 		log_notice("connections are balanced by %s", conf_balance_name(g->balance));
-	m->board->head.balance = g->balance;
+	m->shared.board->head.balance = g->balance;
 }
 
 bool balance_steer(const struct master *m, const struct listener *l, unsigned n)

@@ -91,7 +91,7 @@ static const struct {
 
 static void find_tally(struct gifts *to, const struct child *c)
 {
-	struct tally **all = &c->gen->master->tally;
+	struct tally **all = &c->gen->master->shared.tally;
 
 	if (c->board == NULL)
 		tally_free(all);
@@ -110,13 +110,13 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 		.generation = g->number,
 		.slot = c->slot,
 		.ctl = ctl,
-		.board = g->master->board,
-		.bus = g->master->bus,
+		.board = g->master->shared.board,
+		.bus = g->master->shared.bus,
 		.board_slot = c->board,
 		.heir = g->master->phase == MASTER_HEIR,
 		.cpus = cpus_usable(),
-		.cache_size = cache_room_size(&g->master->cache_room, g->conf),
-		.first_image = g->master->next_image,
+		.cache_size = cache_room_size(&g->master->cache.room, g->conf),
+		.first_image = g->master->cache.next_image,
 		.replaces = g->image.arg != 0,
 	};
 	for (unsigned i = 0; i < GIFTS; i++)
@@ -233,7 +233,7 @@ static void forget_others(const struct child *c)
 {
 	bool any = false;
 
-	LIST_FOREACH(node, &c->gen->master->gens) {
+	LIST_FOREACH(node, &c->gen->master->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		if (g == c->gen)
@@ -274,7 +274,7 @@ static int spawn_run(const struct child *c, int ctl)
  */
 static void forget_keys(const struct master *m, const struct gen *keep)
 {
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		if (g != keep)

@@ -52,7 +52,7 @@ static bool gather_passed(const struct master *m, struct passed *p)
 {
 	return passed_add(p, tls_tickets_fd(), TICKETS) &&
 	       passed_add(p, m->pidfile.mine ? m->pidfile.fd : -1, PID_FILE) &&
-	       passed_add(p, m->reign.others.fd, REIGN) && passed_add(p, m->reign.end, REIGN) &&
+	       passed_add(p, m->leave.others.fd, REIGN) && passed_add(p, m->leave.end, REIGN) &&
 	       passed_add(p, m->doubts.pair[0], DOUBTS) &&
 	       passed_add(p, m->doubts.pair[1], DOUBTS) &&
 	       passed_add(p, m->current->doubts[1], KEEPER) && sockets_pass(&m->sockets, p);
@@ -62,7 +62,7 @@ static char *describe_self(const struct master *m)
 {
 	char *text;
 	int n = asprintf(&text, VARIABLE "=%" PRIu32 " %" PRIu32 " %d %" PRIu64 " %s",
-		m->status.running, m->last_number, health_has(m, BOARD_HEALTH_DRAINED),
+		m->outcome.last.running, m->gens.last, health_has(m, BOARD_HEALTH_DRAINED),
 		clock_read_us(), m->pidfile.mine ? m->pidfile.path : "");
 
 	return n >= 0 ? text : NULL;
@@ -76,7 +76,7 @@ static void begin_upgrade(struct master *m)
 	if (doubt_pair(m->doubts.pair) == 0 && gather_passed(m, &p))
 		variable = describe_self(m);
 	if (variable != NULL)
-		upgrade_begin(&m->upgrade, m->program, &p, variable);
+		upgrade_begin(&m->upgrade, m->given.program, &p, variable);
 	else
 		m->upgrade.ops->failed(&m->upgrade, "no memory, or no descriptors");
 	free(variable);
@@ -86,7 +86,7 @@ static void begin_upgrade(struct master *m)
 void succession_begin(struct master *m)
 {
 	master_go(m, MASTER_UPGRADE);
-	log_notice("upgrading to what %s is now", m->program->argv[0]);
+	log_notice("upgrading to what %s is now", m->given.program->argv[0]);
 	outcome_begin(m);
 	if (getpid() == 1) {
 		m->upgrade.ops->failed(&m->upgrade,
@@ -109,7 +109,7 @@ void succession_abort(struct master *m)
 static void on_said(struct upgrade *u, const char *text)
 {
 	log_error("upgrade: process %d: %s", (int)u->pid, text);
-	status_add(&master_of(u)->next, text);
+	status_add(&master_of(u)->outcome.next, text);
 }
 
 static void on_failed(struct upgrade *u, const char *why)
@@ -118,13 +118,13 @@ static void on_failed(struct upgrade *u, const char *why)
 
 	if (why != NULL) {
 		log_error("upgrade: %s", why);
-		status_add(&m->next, why);
+		status_add(&m->outcome.next, why);
 	}
 	doubts_close(m->doubts.pair);
 	log_error("upgrade failed: process %d goes on", (int)getpid());
-	m->next.upgrade = m->status.running;
-	m->next.upgraded = false;
-	m->next.generation = m->current->number;
+	m->outcome.next.upgrade = m->outcome.last.running;
+	m->outcome.next.upgraded = false;
+	m->outcome.next.generation = m->current->number;
 	outcome_end(m, false);
 	master_go(m, MASTER_SERVE);
 }
@@ -173,7 +173,7 @@ static void take_pending(struct master *m)
 	while ((signo = sigtimedwait(&set, NULL, &now)) > 0)
 		for (size_t i = 0; i < WISHES; i++)
 			if (signo == signal_of(passed_on[i]))
-				m->wishes |= 1u << passed_on[i];
+				m->wish.asked |= 1u << passed_on[i];
 }
 
 /* The new master writes the outcome. One that did not wait so long is asked as by anybody else. */
@@ -184,7 +184,7 @@ static void say_bye(struct master *m)
 
 	take_pending(m);
 	for (size_t i = 0; i < WISHES; i++)
-		wished |= (m->wishes >> passed_on[i] & 1) << i;
+		wished |= (m->wish.asked >> passed_on[i] & 1) << i;
 	snprintf(text, sizeof(text), "%u", wished);
 	if (upgrade_bye(&m->upgrade, text))
 		return;
@@ -247,11 +247,11 @@ static const char *take_variable(struct master *m, struct passed *p, const char 
 {
 	int drained = 0, path = 0, fd = passed_take(p, PID_FILE);
 
-	if (sscanf(text, "%" SCNu32 " %" SCNu32 " %d %" SCNu64 " %n", &m->status.running,
-		    &m->last_number, &drained, &m->build.begun_us, &path) != 4 ||
+	if (sscanf(text, "%" SCNu32 " %" SCNu32 " %d %" SCNu64 " %n", &m->outcome.last.running,
+		    &m->gens.last, &drained, &m->build.begun_us, &path) != 4 ||
 		path == 0)
 		return VARIABLE " is not from a running h2d";
-	m->status.request = m->status.running - 1;
+	m->outcome.last.request = m->outcome.last.running - 1;
 	if (drained != 0)
 		health_set(m, BOARD_HEALTH_DRAINED, true);
 	if (fd >= 0 && pidfile_adopt(&m->pidfile, text + path, fd) < 0)
@@ -349,7 +349,7 @@ static void describe_outcome(struct master *m)
 	snprintf(text, sizeof(text), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms",
 		(int)m->upgrade.pid, (int)getpid(), ms);
 	log_notice("%s", text);
-	status_add(&m->next, text);
+	status_add(&m->outcome.next, text);
 }
 
 static void on_bye(struct upgrade *u, const char *text)
@@ -360,14 +360,14 @@ static void on_bye(struct upgrade *u, const char *text)
 	if (text == NULL)
 		log_warn("upgrade: process %d has no last word", (int)u->pid);
 	for (size_t i = 0; i < WISHES; i++)
-		m->wishes |= (unsigned)(wished >> i & 1) << passed_on[i];
+		m->wish.asked |= (unsigned)(wished >> i & 1) << passed_on[i];
 	notify_hold(false);
 	sockets_store(&m->sockets);
 	m->pidfile.mine = m->pidfile.path != NULL;
 	doubts_forget(m);
 	describe_outcome(m);
-	m->next.upgrade = m->status.running;
-	m->next.upgraded = true;
+	m->outcome.next.upgrade = m->outcome.last.running;
+	m->outcome.next.upgraded = true;
 	reload_done(m);
 }
 

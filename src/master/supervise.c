@@ -129,11 +129,11 @@ static void look_at_memory(const struct child *c, int status, enum child_state w
 	char who[32], room[HUMAN_SIZE];
 
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || was == CHILD_STUCK ||
-		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache_room, c->gen->conf))
+		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache.room, c->gen->conf))
 		return;
 	child_name(c, who, sizeof(who));
 	log_error("%s was killed for want of memory: from now on the cache takes %s at most", who,
-		human_bytes(room, cache_room_size(&m->cache_room, c->gen->conf)));
+		human_bytes(room, cache_room_size(&m->cache.room, c->gen->conf)));
 	replace_keeper(c->gen);
 }
 
@@ -143,15 +143,15 @@ static void on_died(struct child *c, pid_t pid, int status, enum child_state was
 	struct master *m = g->master;
 
 	obituary(c, pid, status);
-	bus_left(m->bus, pid);
+	bus_left(m->shared.bus, pid);
 	look_at_memory(c, status, was);
 	if (g->state != GEN_DRAIN || reap_is_crash(status))
-		board_count(&m->board->head, c->kind->died);
+		board_count(&m->shared.board->head, c->kind->died);
 	if (c->board != NULL && g->state == GEN_DRAIN)
 		outcome_add(g, c);
 	if (c->board != NULL)
-		board_release(m->board, &c->board);
-	gen_show(m->current, &m->board->head);
+		board_release(m->shared.board, &c->board);
+	gen_show(m->current, &m->shared.board->head);
 	loan_lost(c);
 	if (g->state == GEN_DRAIN)
 		drain_check(g);
@@ -215,7 +215,7 @@ static void take_line(struct board_lines *ring, const struct child *c, const str
  * over at an upgrade. */
 static bool is_image(const struct master *m, const struct ctl_msg *msg, int nfds)
 {
-	return msg->arg > 0 && msg->arg < m->next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
+	return msg->arg > 0 && msg->arg < m->cache.next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
 }
 
 static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -228,13 +228,13 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	if (!is_image(m, msg, nfds) || g->state == GEN_DRAIN)
 		return false;
 	gen_take_image(g, msg, fds, nfds);
-	if (m->next_image <= msg->arg)
-		m->next_image = msg->arg + 1;
+	if (m->cache.next_image <= msg->arg)
+		m->cache.next_image = msg->arg + 1;
 	GEN_FOREACH(c, g)
 		if (c->pid != 0 && c->kind->gets & CHILD_IMAGES)
 			child_send(c, DUE_IMAGE);
 	log_debug("generation %u: image %llu", g->number, (unsigned long long)msg->arg);
-	gen_show(m->current, &m->board->head);
+	gen_show(m->current, &m->shared.board->head);
 	health_look(m);
 	return true;
 }
@@ -277,10 +277,10 @@ static void supervise_show(const struct child *asker)
 	struct master *m = asker->gen->master;
 	uint64_t now = clock_ms();
 
-	if (now - m->shown_ms < BOARD_CONNS_MS)
+	if (now - m->shared.shown_ms < BOARD_CONNS_MS)
 		return;
-	m->shown_ms = now;
-	LIST_FOREACH(node, &m->gens) {
+	m->shared.shown_ms = now;
+	LIST_FOREACH(node, &m->gens.all) {
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			if (c != asker && c->pid != 0 && c->kind->board)
 				child_send(c, DUE_SHOW);
@@ -296,14 +296,14 @@ static bool on_said(struct child *c, const struct ctl_msg *msg, const int *fds, 
 	if (msg->type == CTL_AGAIN)
 		send_again(c, msg->arg);
 	if (msg->type == CTL_LINE)
-		take_line(&m->board->head.lines, c, msg);
+		take_line(&m->shared.board->head.lines, c, msg);
 	if (msg->type == CTL_FULL)
 		set_full(c, msg->arg != 0);
 	if (msg->type == CTL_SHOW)
 		supervise_show(c);
 	if (msg->type == CTL_CACHE) {
 		c->gen->facts = msg->facts;
-		gen_show(m->current, &m->board->head);
+		gen_show(m->current, &m->shared.board->head);
 	}
 	return false;
 }

@@ -37,7 +37,7 @@ static void make_key(struct master *m)
 		log_error("session tickets: there is no new key: no randomness");
 		return;
 	}
-	board_count(&m->board->head, BOARD_COUNT_ticket_keys_made);
+	board_count(&m->shared.board->head, BOARD_COUNT_ticket_keys_made);
 	log_info("session tickets: a new key encrypts");
 }
 

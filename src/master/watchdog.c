@@ -56,7 +56,7 @@ static void end_stuck(struct child *c, unsigned limit)
 	child_name(c, who, sizeof(who));
 	log_error("%s (process %d) has stood still for %u s: it is ended", who, (int)c->pid, limit);
 	child_go(c, CHILD_STUCK);
-	board_count(&c->gen->master->board->head, BOARD_COUNT_watchdog_struck);
+	board_count(&c->gen->master->shared.board->head, BOARD_COUNT_watchdog_struck);
 	loan_offer(c->gen);
 	child_kill(c, SIGABRT);
 }
@@ -110,7 +110,7 @@ void watchdog_second(struct master *m)
 {
 	bool fine = true;
 
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
 			fine = look_at(c) && fine;
 	if (m->current != NULL)

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(&msg, data + 1, n);
 		process_say(p, &msg);
 		settle_all();
-		H2D_ASSERT(sides[0].m.phase == MASTER_SERVE && sides[0].m.ngens == 1);
+		H2D_ASSERT(sides[0].m.phase == MASTER_SERVE && sides[0].m.gens.n == 1);
 		data += n + 1;
 		size -= n + 1;
 	}

@@ -182,7 +182,7 @@ static void check_sockets(unsigned side)
 		for (unsigned k = 0; k < l->nlistening; k++)
 			check_owner(side, "a socket", k, l->fds[k]);
 	}
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		check_inboxes(side, LIST_ENTRY(node, struct gen, node));
 	GEN_FOREACH(c, m->current)
 		if (c->kind->awaited && c->pid == 0 && !timer_armed(&c->respawn))
@@ -201,7 +201,7 @@ static unsigned count_alone(void)
 static bool is_wished(void)
 {
 	for (unsigned i = 0; i < SIDES; i++) {
-		if (side_runs(i) && sides[i].m.wishes & 1u << WISH_RELOAD)
+		if (side_runs(i) && sides[i].m.wish.asked & 1u << WISH_RELOAD)
 			return true;
 		for (unsigned k = 0; k < sides[i].to.n; k++)
 			if (strncmp(sides[i].to.text[k], "bye ", 4) == 0 &&
@@ -215,7 +215,7 @@ static void check_gens(const struct master *m)
 {
 	unsigned serve = 0;
 
-	LIST_FOREACH(node, &m->gens) {
+	LIST_FOREACH(node, &m->gens.all) {
 		const struct gen *g = LIST_ENTRY(node, struct gen, node);
 
 		serve += g->state == GEN_SERVE;
@@ -309,8 +309,8 @@ static bool is_at_rest(unsigned side)
 {
 	const struct master *m = &sides[side].m;
 
-	return m->phase == MASTER_SERVE && m->ngens == 1 && m->starting == NULL &&
-	       is_manned(m->current) && m->wishes == 0;
+	return m->phase == MASTER_SERVE && m->gens.n == 1 && m->starting == NULL &&
+	       is_manned(m->current) && m->wish.asked == 0;
 }
 
 static bool all_rest(void)
@@ -598,7 +598,7 @@ static void start(void)
 	for (unsigned i = 0; i < nprocesses; i++)
 		say(&processes[i], CTL_UP, 0);
 	settle_all();
-	newest[0] = sides[0].m.last_number;
+	newest[0] = sides[0].m.gens.last;
 	check_state();
 }
 

@@ -193,14 +193,14 @@ static void set_up(void)
 	nfakes = 0;
 	spawn_error = 0;
 	log_max = LEVEL_ALERT;
-	m.ov = &ov;
-	m.kinds = kinds;
-	m.children = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
+	m.given.ov = &ov;
+	m.processes.kinds = kinds;
+	m.processes.env = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
 	m.pidfile = PIDFILE_NONE;
-	m.next_image = 1;
-	m.board = board_new();
-	m.bus = bus_new();
-	list_init(&m.gens);
+	m.cache.next_image = 1;
+	m.shared.board = board_new();
+	m.shared.bus = bus_new();
+	list_init(&m.gens.all);
 	sockets_init(&m.sockets);
 	master_signal_init(&m);
 	reload_init(&m);
@@ -380,15 +380,15 @@ static void tear_down(void)
 {
 	spawn_error = 0;
 	master_signal(&m, SIGTERM);
-	for (uint32_t g = 1; g <= m.last_number; g++)
+	for (uint32_t g = 1; g <= m.gens.last; g++)
 		die_all(g);
-	ck_assert_uint_eq(m.ngens, 0);
+	ck_assert_uint_eq(m.gens.n, 0);
 	ck_assert(m.loop.stop);
 	ck_assert_uint_eq(m.loop.wheel.armed, 0);
-	ck_assert_uint_eq(board_room(m.board), BOARD_SLOTS);
+	ck_assert_uint_eq(board_room(m.shared.board), BOARD_SLOTS);
 	loop_fini(&m.loop);
-	board_free(&m.board);
-	bus_free(&m.bus);
+	board_free(&m.shared.board);
+	bus_free(&m.shared.bus);
 	unlink(conf_path);
 }
 
@@ -402,23 +402,23 @@ TEST(a_file_that_changes)
 	settle();
 	put_key('a', 80);
 	settle();
-	ck_assert_uint_eq(m.last_number, 1);
+	ck_assert_uint_eq(m.gens.last, 1);
 	put_key('b', 80);
 	pass(200);
 	put_key('c', 80);
 	pass(200);
-	ck_assert_uint_eq(m.last_number, 1); /* it may be written still */
+	ck_assert_uint_eq(m.gens.last, 1); /* it may be written still */
 	settle();
-	ck_assert_uint_eq(m.last_number, 2);
+	ck_assert_uint_eq(m.gens.last, 2);
 	up_both(2);
 	die_all(1);
 	settle();
 	put_key('d', 80);
 	settle();
 	pass_seconds(58);
-	ck_assert_uint_eq(m.last_number, 2);
+	ck_assert_uint_eq(m.gens.last, 2);
 	pass_seconds(3);
-	ck_assert_uint_eq(m.last_number, 3);
+	ck_assert_uint_eq(m.gens.last, 3);
 	up_both(3);
 	changes_fini(&m);
 	unlink(keys_path);
@@ -437,10 +437,10 @@ TEST(a_file_that_changes_while_others_drain)
 		settle();
 		if (i > 0) {
 			pass_seconds(pauses[i - 1] - 4);
-			ck_assert_uint_eq(m.last_number, 1 + i);
+			ck_assert_uint_eq(m.gens.last, 1 + i);
 			pass_seconds(5);
 		}
-		ck_assert_uint_eq(m.last_number, 2 + i);
+		ck_assert_uint_eq(m.gens.last, 2 + i);
 		up_both(2 + i);
 	}
 	ck_assert_uint_gt(alive(1), 0);
@@ -457,13 +457,13 @@ TEST(a_file_that_cannot_be_used)
 	put_key('b', 79);
 	settle();
 	pass_seconds(100);
-	ck_assert_uint_eq(m.last_number, 1);
-	ck_assert_uint_eq(m.board->head.counts[BOARD_COUNT_reloads_failed], 1);
+	ck_assert_uint_eq(m.gens.last, 1);
+	ck_assert_uint_eq(m.shared.board->head.counts[BOARD_COUNT_reloads_failed], 1);
 	pass_seconds(3550);
-	ck_assert_uint_eq(m.board->head.counts[BOARD_COUNT_reloads_failed], 2);
+	ck_assert_uint_eq(m.shared.board->head.counts[BOARD_COUNT_reloads_failed], 2);
 	put_key('b', 80);
 	settle();
-	ck_assert_uint_eq(m.last_number, 2);
+	ck_assert_uint_eq(m.gens.last, 2);
 	up_both(2);
 	changes_fini(&m);
 	unlink(keys_path);
@@ -477,16 +477,16 @@ TEST(a_file_that_changes_during_a_reload)
 	put_key('b', 80);
 	up_both(1);
 	settle();
-	ck_assert_uint_eq(m.last_number, 2);
+	ck_assert_uint_eq(m.gens.last, 2);
 	master_signal(&m, SIGHUP);
 	put_key('c', 80);
 	up_both(2);
 	end_turn();
-	ck_assert_uint_eq(m.last_number, 3); /* the HUP, which reads it */
+	ck_assert_uint_eq(m.gens.last, 3); /* the HUP, which reads it */
 	up_both(3);
 	settle();
 	pass_seconds(600);
-	ck_assert_uint_eq(m.last_number, 3);
+	ck_assert_uint_eq(m.gens.last, 3);
 	changes_fini(&m);
 	unlink(keys_path);
 }
@@ -504,8 +504,8 @@ TEST(serves_when_all_are_up)
 	ck_assert_ptr_null(m.current);
 	up(worker(1, 1));
 	ck_assert_int_eq(m.current->state, GEN_SERVE);
-	ck_assert_uint_eq(m.board->head.generation, 1);
-	ck_assert_uint_eq(m.board->head.keeper_pid, FIRST_PID);
+	ck_assert_uint_eq(m.shared.board->head.generation, 1);
+	ck_assert_uint_eq(m.shared.board->head.keeper_pid, FIRST_PID);
 	ck_assert_uint_eq(m.loop.wheel.armed, 0);
 }
 
@@ -544,12 +544,12 @@ TEST(signals_during_the_start)
 {
 	reload_begin(&m);
 	master_signal(&m, SIGHUP);
-	ck_assert_uint_eq(m.last_number, 1);
+	ck_assert_uint_eq(m.gens.last, 1);
 	up_both(1);
 	end_turn();
-	ck_assert_uint_eq(m.last_number, 2); /* the HUP, now */
+	ck_assert_uint_eq(m.gens.last, 2); /* the HUP, now */
 	ck_assert_ptr_eq(m.starting->master, &m);
-	ck_assert(!(m.wishes & 1u << WISH_RELOAD));
+	ck_assert(!(m.wish.asked & 1u << WISH_RELOAD));
 }
 
 TEST(quit_during_the_start)
@@ -637,7 +637,7 @@ TEST(a_reload_waits_for_no_address)
 	fd = take_address();
 	master_signal(&m, SIGHUP);
 	ck_assert_ptr_null(m.starting);
-	ck_assert(!m.status.ok);
+	ck_assert(!m.outcome.last.ok);
 	end_turn();
 	close(fd);
 }
@@ -679,7 +679,7 @@ static void dies_and_comes_up(unsigned slot, unsigned rest)
 /* While the other is up a worker rests; when it rests, the other is the last and hardly does. */
 TEST(the_last_worker_hardly_rests)
 {
-	m.kinds = lasting_workers;
+	m.processes.kinds = lasting_workers;
 	start();
 	for (unsigned i = 0; i < REAP_FREE; i++)
 		dies_and_comes_up(0, 0);
@@ -697,7 +697,7 @@ TEST(the_last_worker_hardly_rests)
 /* One that does not come up is tried once a second. */
 TEST(the_last_worker_does_not_come_up)
 {
-	m.kinds = lasting_workers;
+	m.processes.kinds = lasting_workers;
 	start();
 	die_for_long(0, 1);
 	for (unsigned i = 0; i <= REAP_FREE; i++)
@@ -759,7 +759,7 @@ TEST(keeper_dies)
 	up_both(1);
 	die(find("keeper", 0, 1));
 	ck_assert_ptr_nonnull(find("keeper", 0, 1));
-	ck_assert_uint_eq(m.board->head.keeper_pid, m.current->children[0].pid);
+	ck_assert_uint_eq(m.shared.board->head.keeper_pid, m.current->children[0].pid);
 }
 
 static const int image_fds[IMAGE_FDS]; /* stdin */
@@ -850,7 +850,7 @@ TEST(the_neighbour_dies_too)
 
 TEST(many_are_empty)
 {
-	m.kinds = four_workers;
+	m.processes.kinds = four_workers;
 	reload_begin(&m);
 	for (unsigned i = 0; i < 4; i++)
 		up(worker(i, 1));
@@ -903,7 +903,7 @@ TEST_EACH(hup_while_lent, 2)
 TEST(hup_with_more_workers_while_lent)
 {
 	start();
-	m.kinds = four_workers;
+	m.processes.kinds = four_workers;
 	master_signal(&m, SIGHUP);
 	ck_assert_uint_eq(m.current->sockets[0]->listener.nslots, 4);
 	die_for_long(0, 1);
@@ -914,7 +914,7 @@ TEST(hup_with_more_workers_while_lent)
 	pass(100);
 	up(worker(0, 1));
 	ck_assert(told_of(worker(1, 1), CTL_UNLISTEN, 0));
-	m.kinds = kinds;
+	m.processes.kinds = kinds;
 }
 
 /* A neighbour that does not read is told when it does. */
@@ -923,11 +923,11 @@ TEST(fewer_workers)
 {
 	const struct listener *l;
 
-	m.kinds = four_workers;
+	m.processes.kinds = four_workers;
 	reload_begin(&m);
 	for (unsigned i = 0; i < 4; i++)
 		up(worker(i, 1));
-	m.kinds = kinds;
+	m.processes.kinds = kinds;
 	master_signal(&m, SIGHUP);
 	up_both(2);
 	end_turn();
@@ -1002,14 +1002,14 @@ TEST(images_that_are_none)
 
 	start();
 	keeper = find("keeper", 0, 1);
-	next = m.next_image;
+	next = m.cache.next_image;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		struct ctl_msg msg = { .type = CTL_IMAGE, .arg = none[i].number };
 
 		ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, none[i].nfds), 0);
 		keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
 		ck_assert_uint_eq(m.current->image.arg, 0);
-		ck_assert_uint_eq(m.next_image, next);
+		ck_assert_uint_eq(m.cache.next_image, next);
 	}
 }
 
@@ -1055,11 +1055,11 @@ TEST(hup)
 	up(worker(0, 2));
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(told(worker(0, 1)), CTL_DRAIN);
-	ck_assert_uint_eq(m.ngens, 2);
+	ck_assert_uint_eq(m.gens.n, 2);
 	die_all(1);
-	ck_assert_uint_eq(m.ngens, 1);
+	ck_assert_uint_eq(m.gens.n, 1);
 	ck_assert_uint_eq(alive(1), 0); /* what drains is not started again */
-	ck_assert(m.status.ok);
+	ck_assert(m.outcome.last.ok);
 }
 
 /* Two in a row: the second waits for the first, however many come. */
@@ -1069,18 +1069,18 @@ TEST(hup_during_a_reload)
 	master_signal(&m, SIGHUP);
 	master_signal(&m, SIGHUP);
 	master_signal(&m, SIGHUP);
-	ck_assert_uint_eq(m.last_number, 2);
+	ck_assert_uint_eq(m.gens.last, 2);
 	up_both(2);
 	end_turn();
 	ck_assert_uint_eq(m.current->number, 2);
 	ck_assert_uint_eq(m.starting->number, 3);
-	ck_assert_uint_eq(m.status.request, 1);
+	ck_assert_uint_eq(m.outcome.last.request, 1);
 	up_both(3);
 	end_turn();
 	ck_assert_uint_eq(m.current->number, 3);
 	ck_assert_ptr_null(m.starting);
-	ck_assert_uint_eq(m.status.request, 2);
-	ck_assert_uint_eq(m.last_number, 3);
+	ck_assert_uint_eq(m.outcome.last.request, 2);
+	ck_assert_uint_eq(m.gens.last, 3);
 }
 
 TEST(hup_during_a_reload_that_fails)
@@ -1089,12 +1089,12 @@ TEST(hup_during_a_reload_that_fails)
 	master_signal(&m, SIGHUP);
 	master_signal(&m, SIGHUP);
 	die(worker(0, 2));
-	ck_assert(!m.status.ok);
+	ck_assert(!m.outcome.last.ok);
 	ck_assert_uint_eq(m.current->number, 1);
 	ck_assert_uint_eq(m.starting->number, 3);
 	die_all(2);
 	up_both(3);
-	ck_assert(m.status.ok);
+	ck_assert(m.outcome.last.ok);
 	ck_assert_uint_eq(m.current->number, 3);
 }
 
@@ -1113,14 +1113,14 @@ TEST_EACH(reload_fails, 4)
 		pass(30 * SECOND);
 	end_turn();
 	ck_assert_ptr_null(m.starting);
-	ck_assert(!m.status.ok);
-	ck_assert_uint_eq(m.status.request, 1);
+	ck_assert(!m.outcome.last.ok);
+	ck_assert_uint_eq(m.outcome.last.request, 1);
 	ck_assert_uint_eq(m.current->number, 1);
 	ck_assert_int_eq(m.current->state, GEN_SERVE);
 	ck_assert_int_eq(worker(0, 1)->signo, 0);
 	ck_assert_uint_eq(told(worker(0, 1)), 0);
 	die_all(2);
-	ck_assert_uint_eq(m.ngens, 1);
+	ck_assert_uint_eq(m.gens.n, 1);
 }
 
 /* The old generation's processes are still supervised while a new one is built. */
@@ -1131,7 +1131,7 @@ TEST(who_is_not_up_is_killed)
 	master_signal(&m, SIGHUP);
 	up(worker(0, 2));
 	pass(30 * SECOND);
-	ck_assert(!m.status.ok);
+	ck_assert(!m.outcome.last.ok);
 	ck_assert_uint_eq(told(worker(0, 2)), CTL_DRAIN);
 	ck_assert_int_eq(worker(1, 2)->signo, SIGTERM);
 	pass(SECOND);
@@ -1279,21 +1279,21 @@ TEST(what_became_of_connections)
 	}
 	master_signal(&m, SIGHUP);
 	up_both(2);
-	ck_assert_uint_eq(m.status.replaced, 1);
-	ck_assert_ptr_nonnull(strstr(m.status.text, "generation 1 → 2 in "));
-	ck_assert_uint_eq(m.status.gone[0].generation, 0);
+	ck_assert_uint_eq(m.outcome.last.replaced, 1);
+	ck_assert_ptr_nonnull(strstr(m.outcome.last.text, "generation 1 → 2 in "));
+	ck_assert_uint_eq(m.outcome.last.gone[0].generation, 0);
 	die_all(1);
-	ck_assert_uint_eq(m.status.gone[0].generation, 1);
-	ck_assert_uint_eq(m.status.gone[0].drained, 801);
-	ck_assert_uint_eq(m.status.gone[0].cut, 4);
-	ck_assert_uint_eq(m.status.gone[0].refused, 0);
+	ck_assert_uint_eq(m.outcome.last.gone[0].generation, 1);
+	ck_assert_uint_eq(m.outcome.last.gone[0].drained, 801);
+	ck_assert_uint_eq(m.outcome.last.gone[0].cut, 4);
+	ck_assert_uint_eq(m.outcome.last.gone[0].refused, 0);
 }
 
 /* --- a third kind ----------------------------------------------------------------------------- */
 
 TEST(a_third_kind_is_a_row)
 {
-	m.kinds = more_kinds;
+	m.processes.kinds = more_kinds;
 	reload_begin(&m);
 	up_both(1);
 	ck_assert_ptr_null(m.current);
@@ -1317,7 +1317,7 @@ TEST(a_third_kind_is_a_row)
 static void start_with_inboxes(void)
 {
 	write_conf("dispatch = acceptor\n");
-	m.kinds = with_inboxes;
+	m.processes.kinds = with_inboxes;
 	reload_begin(&m);
 	up(find("acceptor", 0, 1));
 	up(worker(0, 1));
@@ -1334,7 +1334,7 @@ TEST(an_acceptor_begins_when_its_generation_serves)
 
 	start_with_inboxes();
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
-	ck_assert_uint_eq(m.board->head.dispatch, DISPATCH_ACCEPTOR);
+	ck_assert_uint_eq(m.shared.board->head.dispatch, DISPATCH_ACCEPTOR);
 	die(find("acceptor", 0, 1));
 	ck_assert_uint_eq(told(find("acceptor", 0, 1)), CTL_SERVE);
 	l = gen_listeners(worker(0, 1)->place, &n);
@@ -1578,7 +1578,7 @@ TEST_EACH(a_delay_grants_nothing, 2)
 	master_signal(&m, SIGUSR2);
 	end_turn();
 	ck_assert_int_eq(m.phase, MASTER_PART);
-	ck_assert_uint_eq(m.last_number, (unsigned)_i + 1);
+	ck_assert_uint_eq(m.gens.last, (unsigned)_i + 1);
 	if (_i == 0)
 		master_signal(&m, SIGQUIT);
 	else
@@ -1592,22 +1592,22 @@ TEST(drained)
 	start();
 	master_signal(&m, MASTER_SIGNAL_DRAIN);
 	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
-	ck_assert(m.status.ok && m.status.drained);
-	ck_assert_uint_eq(m.status.request, 1);
-	ck_assert_uint_eq(m.status.generation, 1);
+	ck_assert(m.outcome.last.ok && m.outcome.last.drained);
+	ck_assert_uint_eq(m.outcome.last.request, 1);
+	ck_assert_uint_eq(m.outcome.last.generation, 1);
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	master_signal(&m, SIGHUP);
 	master_signal(&m, MASTER_SIGNAL_UNDRAIN);
 	ck_assert(health_has(&m, BOARD_HEALTH_DRAINED));
 	up_both(2);
-	ck_assert(m.status.drained);
-	ck_assert_uint_eq(m.status.request, 2);
-	ck_assert_ptr_nonnull(strstr(m.status.text, "health says 503 still"));
+	ck_assert(m.outcome.last.drained);
+	ck_assert_uint_eq(m.outcome.last.request, 2);
+	ck_assert_ptr_nonnull(strstr(m.outcome.last.text, "health says 503 still"));
 	end_turn();
 	ck_assert(!health_has(&m, BOARD_HEALTH_DRAINED));
-	ck_assert(!m.status.drained);
-	ck_assert_uint_eq(m.status.request, 3);
-	ck_assert_str_eq(m.status.text, "undrained: health says 200");
+	ck_assert(!m.outcome.last.drained);
+	ck_assert_uint_eq(m.outcome.last.request, 3);
+	ck_assert_str_eq(m.outcome.last.text, "undrained: health says 200");
 }
 
 /* From the start to the first image: a reload begins with that of the generation before. */
@@ -1626,14 +1626,14 @@ TEST_EACH(waits_for_an_image, 2)
 	master_signal(&m, SIGHUP);
 	up_both(2);
 	ck_assert_uint_eq(m.current->number, 2);
-	ck_assert_uint_eq(m.board->head.health, 0);
+	ck_assert_uint_eq(m.shared.board->head.health, 0);
 }
 
 /* A key of session tickets encrypts for twelve hours. */
 TEST(ticket_keys_are_renewed)
 {
 	static struct tls_ctx tls;
-	const uint64_t *made = &m.board->head.counts[BOARD_COUNT_ticket_keys_made];
+	const uint64_t *made = &m.shared.board->head.counts[BOARD_COUNT_ticket_keys_made];
 
 	start();
 	m.current->resources.certs.tls = &tls;
@@ -1659,8 +1659,8 @@ TEST_EACH(drained_and_back, 2)
 		master_signal(&m, SIGRTMIN + signals[_i][i]);
 	up_both(2);
 	end_turn();
-	ck_assert_uint_eq(m.status.request, 2);
-	ck_assert_int_eq(m.status.drained, _i);
+	ck_assert_uint_eq(m.outcome.last.request, 2);
+	ck_assert_int_eq(m.outcome.last.drained, _i);
 }
 
 /* The old master says something. */
@@ -1695,13 +1695,13 @@ TEST(last_words_of_a_program_that_has_ended)
 	static const struct program program = { .argv = argv };
 
 	start();
-	m.program = &program;
+	m.given.program = &program;
 	m.upgrade.start = end_at_once;
 	master_signal(&m, SIGUSR2);
 	ck_assert_int_eq(m.phase, MASTER_UPGRADE);
 	m.upgrade.channel.fn(&m.upgrade.channel, EPOLLIN);
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
-	ck_assert_ptr_nonnull(strstr(m.status.text, "cannot run it"));
+	ck_assert_ptr_nonnull(strstr(m.outcome.last.text, "cannot run it"));
 }
 
 /* A new program, up to where its workers are up; the old master's end of the channel. */
@@ -1781,7 +1781,7 @@ TEST(an_upgrade_waits_for_no_image)
 	say(old, "go");
 	say(old, "bye 0");
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
-	ck_assert_uint_eq(m.board->head.health, 0);
+	ck_assert_uint_eq(m.shared.board->head.health, 0);
 	close(old);
 }
 

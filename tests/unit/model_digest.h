@@ -41,7 +41,7 @@ static uint32_t mirror(uint32_t slot, uint32_t n)
 static void mix_gen(const struct gen *g, const struct master *m)
 {
 	mix(g->state | g->unborn << 4 | g->terminated << 5);
-	mix(m->last_number - g->number);
+	mix(m->gens.last - g->number);
 	mix_timer(&g->deadline);
 	for (unsigned i = 0; i < g->nchildren; i++)
 		mix_child(&g->children[mirror(i, g->nworkers)]);
@@ -49,13 +49,13 @@ static void mix_gen(const struct gen *g, const struct master *m)
 
 static void mix_master(const struct master *m)
 {
-	mix(m->phase | m->wishes << 8 | (m->starting != NULL) << 16 | m->ngens << 20);
-	mix_timer(&m->build.limit), mix_timer(&m->build.bind), mix_timer(&m->delay),
+	mix(m->phase | m->wish.asked << 8 | (m->starting != NULL) << 16 | m->gens.n << 20);
+	mix_timer(&m->build.limit), mix_timer(&m->build.bind), mix_timer(&m->leave.delay),
 		mix_timer(&m->shrink.look);
 	mix_timer(&m->upgrade.timer);
 	mix(m->upgrade.state | (m->upgrade.pid != 0) << 4 | m->upgrade.process.active << 5 |
 		m->upgrade.channel.active << 6);
-	LIST_FOREACH(node, &m->gens)
+	LIST_FOREACH(node, &m->gens.all)
 		mix_gen(LIST_ENTRY(node, struct gen, node), m);
 	LIST_FOREACH(node, &m->sockets.all) {
 		const struct sockets_entry *e = LIST_ENTRY(node, struct sockets_entry, node);
@@ -100,7 +100,7 @@ static void mix_process(const void *process, const void *unused)
 	mix(p->side |
 		mirror(p->place->slot, p->place->kind->numbered ? p->place->gen->nworkers : 0)
 			<< 1 |
-		(sides[p->side].m.last_number - p->generation) << 8);
+		(sides[p->side].m.gens.last - p->generation) << 8);
 	for (unsigned i = 0; i < p->nheld; i++)
 		sum += digest_alone(mix_held, p, &p->held[i]);
 	mix(sum);

@@ -118,8 +118,8 @@ static void look_at_reloads(void)
 {
 	owed &= !is_settled_alone(0) && !is_settled_alone(1);
 	for (unsigned i = 0; i < SIDES; i++)
-		if (side_runs(i) && sides[i].m.last_number > newest[i]) {
-			newest[i] = sides[i].m.last_number;
+		if (side_runs(i) && sides[i].m.gens.last > newest[i]) {
+			newest[i] = sides[i].m.gens.last;
 			owed = false;
 		}
 }
@@ -173,7 +173,7 @@ static void happen(const struct step *s)
 		break;
 	case EVENT_BEGIN:
 		side_begin(side);
-		newest[s->who] = side->m.last_number;
+		newest[s->who] = side->m.gens.last;
 		break;
 	case EVENT_DELIVER:
 		deliver(side);

@@ -296,8 +296,8 @@ static void take_memory(struct master *m, unsigned side)
 		H2D_ASSERT(boards[i] != NULL && buses[i] != NULL);
 		unshare_board(boards[i]);
 	}
-	m->board = boards[side];
-	m->bus = buses[side];
+	m->shared.board = boards[side];
+	m->shared.bus = buses[side];
 }
 
 static int fake_start(struct upgrade *u, const struct program *program, const struct passed *p,
@@ -312,21 +312,21 @@ static void master_make(unsigned side)
 	struct master *m = &s->m;
 
 	*s = (struct side){ .peer = -1 };
-	m->ov = &ov;
-	m->program = &program;
-	m->kinds = model_kinds;
-	m->children = (struct child_env){ &m->loop, &supervise_ops, fake_spawn, fake_kill };
+	m->given.ov = &ov;
+	m->given.program = &program;
+	m->processes.kinds = model_kinds;
+	m->processes.env = (struct child_env){ &m->loop, &supervise_ops, fake_spawn, fake_kill };
 	m->pidfile = PIDFILE_NONE;
-	m->next_image = 1;
+	m->cache.next_image = 1;
 	take_memory(m, side);
-	list_init(&m->gens);
+	list_init(&m->gens.all);
 	sockets_init(&m->sockets);
 	master_signal_init(m);
 	reload_init(m);
 	/* What a pipe holds is not put back with a process. */
-	close(m->reign.end);
-	close(m->reign.others.fd);
-	m->reign.end = m->reign.others.fd = -1;
+	close(m->leave.end);
+	close(m->leave.others.fd);
+	m->leave.end = m->leave.others.fd = -1;
 	succession_init(m);
 	m->upgrade.start = fake_start;
 	H2D_ASSERT(loop_init(&m->loop) == 0);
