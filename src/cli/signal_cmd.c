@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
+#include "cli/signal_wait.h"
+
 enum { STOP_MS = 10000 };
 
 static int signal_of(const char *name)

@@ -3,7 +3,7 @@
  * outcome of a request, or of one that began after it. Tells it on standard output or, if it
  * failed, standard error.
  */
-#include "cli/signal_cmd.h"
+#include "cli/signal_wait.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute , server-id = auto, and what is refused,
+ * nothing but the paths of the logs, which become absolute, server-id = auto, and what is refused,
  * which becomes NULL.
  */
 #include "conf/conf_check.h"

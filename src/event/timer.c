@@ -3,7 +3,7 @@
  * bits, so every slot lies ahead of now and the lowest used level comes first; a slot of a higher
  * level is spread over the lower ones when now reaches it. Only the loop advances it.
  */
-#include "event/loop.h"
+#include "event/timer.h"
 
 #include <limits.h>
 
