@@ -133,6 +133,7 @@ class H2d(Server):
 
 	def commands(self):
 		conf = write(os.path.join(self.folder, "h2d.conf"), """
+user = "root"
 worker-processes = %d
 dispatch = %s
 log-level = "warn"

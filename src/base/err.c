@@ -56,7 +56,7 @@ void err_log_dry(const struct err *err, const struct addr *peer)
 	err_count(err);
 	if (err->level <= log_max)
 		log_limited(err->kind, err->level,
-			"connection %s: %s (limit-dry-run: served all the same)", ADDR_HOST(peer),
+			"connection %s: %s (dry-run: served all the same)", ADDR_HOST(peer),
 			err->text);
 }
 

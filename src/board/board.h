@@ -245,8 +245,8 @@ struct board_head {
 	struct counters retired;       /* totals of processes that are gone */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
-	char server_id[BOARD_ID];    /* NUL-terminated; "" is none */
-	struct server_titles titles; /* of servers that are counted apart */
+	char instance_name[BOARD_ID]; /* NUL-terminated; "" is none */
+	struct server_titles titles;  /* of servers that are counted apart */
 	struct server_counts retired_servers;
 	struct handler_counts retired_handlers;
 	struct board_lines lines;

@@ -43,13 +43,13 @@ static void put_build(struct metrics_out *o)
 	metrics_sample(o, labels, 2, 1);
 }
 
-/* The name joins it with all other metrics of the same target, group_left(server_id); it is there
- * without one, too, for what is joined with nothing is nothing. */
+/* The name joins it with all other metrics of the same target, group_left(instance_name); it is
+ * there without one, too, for what is joined with nothing is nothing. */
 static void put_machine(struct metrics_out *o, const struct board_head *h)
 {
-	const struct metrics_label label = { "server_id", slice_str(h->server_id) };
+	const struct metrics_label label = { "instance_name", slice_str(h->instance_name) };
 
-	metrics_family(o, METRICS_INFO, "machine", "the name of this machine, server-id");
+	metrics_family(o, METRICS_INFO, "machine", "the name of this machine, instance-name");
 	metrics_sample(o, &label, 1, 1);
 }
 

@@ -143,7 +143,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	uint64_t image_at = BOARD_LOAD(head->image_at);
 
 	json_text(t, "version", PACKAGE_VERSION);
-	json_text(t, "server_id", head->server_id);
+	json_text(t, "instance_name", head->instance_name);
 	json_unsigned(t, "generation", BOARD_LOAD(head->generation));
 	json_unsigned(t, "uptime", now > started ? now - started : 0);
 	json_unsigned(t, "image", BOARD_LOAD(head->image));

@@ -217,7 +217,7 @@ int options_parse(struct options *o, int argc, char **argv)
 	longs[NOPTIONS] = (struct option){ 0 };
 
 	argv[0] = argv0; /* getopt's messages begin with it */
-	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:d:tTH:s:Vh", longs, NULL)) != -1) {
+	while ((code = getopt_long(argc, argv, "f:r:p:k:c:n:u:d:tTH:s:Vh", longs, NULL)) != -1) {
 		if (set(o, code, optarg) < 0)
 			break;
 	}

@@ -167,6 +167,7 @@ struct conf_access_log conf_access_log(
 	return (struct conf_access_log){
 		.log = log_find(all, log_name(log)),
 		.format = (enum access_format)log->access_log_format,
+		.anonymous = log->access_log_anonymize,
 		.skip = &log->access_log_skip,
 	};
 }

@@ -44,6 +44,7 @@ struct conf_log {
 /* One struct per section; the macro of that section makes the members, the others are empty. */
 struct conf_listen {
 	char *address; /* the section's title, as written */
+	bool optional; /* skipped where the machine has no addresses of its family */
 	struct conf_pos at;
 #define CONF_LISTEN CONF_ROW
 #include "conf/conf.def"
@@ -176,6 +177,9 @@ enum { CONF_LISTENS_MAX = 256 }; /* each is a socket per worker */
 
 /* Values of choices; the words are in conf.def. */
 enum conf_dispatch { DISPATCH_REUSEPORT, DISPATCH_ACCEPTOR };
+enum conf_links { LINKS_INSIDE, LINKS_ALL, LINKS_NONE };
+enum conf_keep { KEEP_NO, KEEP_YES, KEEP_AUTO };
+enum conf_tokens { TOKENS_VERSION, TOKENS_NAME, TOKENS_OFF };
 enum conf_seccomp { SECCOMP_OFF, SECCOMP_LOG, SECCOMP_ON };
 enum conf_verify { VERIFY_OFF, VERIFY_OPTIONAL, VERIFY_REQUIRE };
 enum access_format { ACCESS_COMBINED, ACCESS_COMBINED_VHOST, ACCESS_JSON, ACCESS_SHORT };
@@ -196,6 +200,7 @@ struct conf_override {
 	const char *key, *cert; /* -k, -c */
 	const char *workers;    /* -n, as written */
 	const char *dispatch;   /* -d */
+	const char *user;       /* -u */
 	const char *pid_file;   /* --pid-file */
 	const char *access_log; /* --access-log */
 	bool terminal;          /* somebody looks at standard error */
@@ -290,6 +295,7 @@ struct conf_access_logs {
 struct conf_access_log {
 	int log; /* index in struct conf_access_logs; -1: they are not logged */
 	enum access_format format;
+	bool anonymous;
 	const struct conf_list *skip;
 };
 

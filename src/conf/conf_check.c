@@ -1,7 +1,7 @@
 /*
  * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute, server-id = auto, and what is refused,
- * which becomes NULL.
+ * nothing but the paths of the logs, which become absolute, instance-name = auto, and what is
+ * refused, which becomes NULL.
  */
 #include "conf/conf_check.h"
 
@@ -78,7 +78,7 @@ static void conf_check_logs(struct conf *conf, struct conf_faults *faults)
 			CONF_ACCESS_LOGS_MAX);
 }
 
-enum { CONF_ID_MAX = 64 }; /* bytes of server-id */
+enum { CONF_ID_MAX = 64 }; /* bytes of instance-name */
 
 static bool is_id(const char *s)
 {
@@ -93,27 +93,29 @@ static void take_host(struct conf *conf, struct conf_faults *faults)
 	char name[256] = "";
 
 	if (gethostname(name, sizeof(name) - 1) < 0 || *name == '\0') {
-		conf_fault(faults, &conf->server_id_at, "server-id = auto: this host has no name");
+		conf_fault(faults, &conf->instance_name_at,
+			"instance-name = auto: this host has no name");
 		return;
 	}
 	if (strlen(name) > CONF_ID_MAX)
 		name[strcspn(name, ".")] = '\0';
-	conf->server_id = arena_strdup(&conf->arena, name);
-	if (conf->server_id == NULL)
-		conf_fault_oom(faults, &conf->server_id_at);
+	conf->instance_name = arena_strdup(&conf->arena, name);
+	if (conf->instance_name == NULL)
+		conf_fault_oom(faults, &conf->instance_name_at);
 }
 
 static void conf_check_id(struct conf *conf, struct conf_faults *faults)
 {
-	if (conf->server_id != NULL && strcmp(conf->server_id, "auto") == 0)
+	if (conf->instance_name != NULL && strcmp(conf->instance_name, "auto") == 0)
 		take_host(conf, faults);
-	if (conf->server_id == NULL)
+	if (conf->instance_name == NULL)
 		return;
-	if (!is_id(conf->server_id))
-		conf_fault(faults, &conf->server_id_at,
-			"server-id \"%.200s\" is not made of letters, digits and -._, or is longer "
+	if (!is_id(conf->instance_name))
+		conf_fault(faults, &conf->instance_name_at,
+			"instance-name \"%.200s\" is not made of letters, digits and -._, or is "
+			"longer "
 			"than %d bytes",
-			conf->server_id, CONF_ID_MAX);
+			conf->instance_name, CONF_ID_MAX);
 }
 
 static void check_balance(const struct conf *conf, struct conf_faults *faults)
@@ -150,9 +152,10 @@ static void check_group(
 	const struct conf_listen *l, const struct addr *addr, struct conf_faults *faults)
 {
 	if (addr->sa.sa_family != AF_UNIX)
-		conf_fault(faults, &l->group_at, "group is for unix: listeners");
-	else if (getgrnam(l->group) == NULL)
-		conf_fault(faults, &l->group_at, "group \"%.200s\" does not exist", l->group);
+		conf_fault(faults, &l->socket_group_at, "socket-group is for unix: listeners");
+	else if (getgrnam(l->socket_group) == NULL)
+		conf_fault(faults, &l->socket_group_at, "socket-group \"%.200s\" does not exist",
+			l->socket_group);
 }
 
 /* The fault of a title that has more than an address, or else why. */
@@ -186,7 +189,7 @@ static void check_listen(
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
 		break;
 	}
-	if (l->group != NULL && *l->group != '\0')
+	if (l->socket_group != NULL && *l->socket_group != '\0')
 		check_group(l, &addrs[i], faults);
 	if (l->haproxy_agent && (l->tls || l->admin || l->redirect_to_https || l->proxy_protocol))
 		conf_fault(faults, &l->haproxy_agent_at,
@@ -283,14 +286,16 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *faults)
 {
 	if (!faults->lost && is_missing(tls->client_ca)) {
-		if (tls->verify != VERIFY_OFF)
-			conf_fault(faults, &tls->verify_at,
-				"verify needs client-ca: whose certificates clients may show");
-		else if (!is_missing(tls->crl))
-			conf_fault(faults, &tls->crl_at, "crl needs client-ca: whose list it is");
+		if (tls->client_verify != VERIFY_OFF)
+			conf_fault(faults, &tls->client_verify_at,
+				"client-verify needs client-ca: whose certificates clients may "
+				"show");
+		else if (!is_missing(tls->client_crl))
+			conf_fault(faults, &tls->client_crl_at,
+				"client-crl needs client-ca: whose list it is");
 	}
 	conf_path_readable("client-ca", &tls->client_ca, &tls->client_ca_at, faults);
-	conf_path_readable("crl", &tls->crl, &tls->crl_at, faults);
+	conf_path_readable("client-crl", &tls->client_crl, &tls->client_crl_at, faults);
 }
 
 static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *faults)

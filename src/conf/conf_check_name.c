@@ -36,7 +36,7 @@ const char *conf_check_name(const char *s)
 	if (is_v6(s))
 		return NULL;
 	if (strpbrk(s, " ,") != NULL)
-		return "one name stands there; further ones are a list: server-name = {\"a.org\", "
+		return "one name stands there; further ones are a list: aliases = {\"a.org\", "
 		       "\"b.org\"}";
 	if (strstr(s, "://") != NULL)
 		return "a name stands alone, without https://";
@@ -117,7 +117,7 @@ void conf_check_names(struct conf *conf, struct conf_faults *faults)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		max += conf->servers[i].server_name.n;
+		max += conf->servers[i].aliases.n;
 	names = arena_alloc(&conf->arena, max * sizeof(*names));
 	if (names == NULL) {
 		conf_fault_oom(faults, &conf_command_line);
@@ -127,8 +127,8 @@ void conf_check_names(struct conf *conf, struct conf_faults *faults)
 		const struct conf_server *s = &conf->servers[i];
 
 		name_add(names, &n, s->name, s, &s->at, faults);
-		for (unsigned j = 0; j < s->server_name.n; j++)
-			name_add(names, &n, s->server_name.v[j], s, &s->server_name_at, faults);
+		for (unsigned j = 0; j < s->aliases.n; j++)
+			name_add(names, &n, s->aliases.v[j], s, &s->aliases_at, faults);
 	}
 	check_clashes(names, n, faults);
 }

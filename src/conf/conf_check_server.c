@@ -118,7 +118,7 @@ static void check_redirect(
 			"at the end come "
 			"the rest of the path and the query (a \"$\" itself is written %%24)",
 			p->redirect, variable);
-	else if (p->redirect_keep_path && strpbrk(p->redirect, "?#") != NULL)
+	else if (p->redirect_keep_path == KEEP_YES && strpbrk(p->redirect, "?#") != NULL)
 		conf_fault(faults, &p->redirect_keep_path_at,
 			"redirect \"%.200s\" has a query: the rest of a path cannot come behind it",
 			p->redirect);
@@ -373,7 +373,8 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		struct conf_server *s = &conf->servers[i];
 
 		inherit(conf, s, faults);
-		conf_path_readable("redirects", &s->redirects, &s->redirects_at, faults);
+		conf_path_readable(
+			"redirect-file", &s->redirect_file, &s->redirect_file_at, faults);
 		check_root(conf, s, faults);
 		check_redirect(s, &s->scope, faults);
 		check_upload_dir(conf, s, faults);

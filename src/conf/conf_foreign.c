@@ -24,23 +24,28 @@ static const struct {
 
 enum { NWORDS = sizeof(words) / sizeof(words[0]) };
 
-bool conf_foreign_word(struct slice word, char *buf, size_t size)
+bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t size)
 {
-	for (int i = 0; i < NWORDS; i++) {
-		const char *note = words[i].note;
+	int found = NWORDS;
 
+	for (int i = 0; i < NWORDS; i++) {
 		if (!slice_eq(slice_str(words[i].word), word))
 			continue;
-		if (words[i].key == NULL)
-			snprintf(buf, size, "there is no %s: %s", words[i].word, note);
-		else
-			snprintf(buf, size, "%s is %s in %s%s%s%s", words[i].word, words[i].key,
-				words[i].section[0] != '\0' ? words[i].section : "the top level",
-				note != NULL ? " (" : "", note != NULL ? note : "",
-				note != NULL ? ")" : "");
-		return true;
+		if (found == NWORDS ||
+			(words[i].key != NULL && strcmp(words[i].section, section) == 0))
+			found = i;
 	}
-	return false;
+	if (found == NWORDS)
+		return false;
+	if (words[found].key == NULL)
+		snprintf(buf, size, "there is no %s: %s", words[found].word, words[found].note);
+	else
+		snprintf(buf, size, "%s is %s in %s%s%s%s", words[found].word, words[found].key,
+			words[found].section[0] != '\0' ? words[found].section : "the top level",
+			words[found].note != NULL ? " (" : "",
+			words[found].note != NULL ? words[found].note : "",
+			words[found].note != NULL ? ")" : "");
+	return true;
 }
 
 const char *conf_foreign_value(const char *key, const char *value)

@@ -10,9 +10,12 @@
 
 #include "base/slice.h"
 
-/* Writes what h2d has for a word of another server: "ssl_certificate is certificate in section
- * tls". false, and buf is as it was: the word is none of theirs. */
-bool conf_foreign_word(struct slice word, char *buf, size_t size);
+/*
+ * Writes h2d's key for a word of another server, or for a former name of a key: "ssl_certificate is
+ * certificate in section tls". A word with several rows takes that of section. false: the word has
+ * no row, and buf is unchanged.
+ */
+bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t size);
 
 /* The cure for a value of one of h2d's keys that is another server's; NULL: it is none. */
 const char *conf_foreign_value(const char *key, const char *value);

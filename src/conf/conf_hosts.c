@@ -47,8 +47,8 @@ static void take_names(struct hosts *h)
 
 		if (s->name != NULL && !host_take(h, s->name))
 			conf_fault_oom(h->faults, &s->at);
-		for (unsigned j = 0; j < s->server_name.n; j++)
-			if (!host_take(h, s->server_name.v[j]))
+		for (unsigned j = 0; j < s->aliases.n; j++)
+			if (!host_take(h, s->aliases.v[j]))
 				conf_fault_oom(h->faults, &s->at);
 	}
 }
@@ -67,8 +67,8 @@ static bool answers(const struct conf_server *s, const char *host)
 {
 	bool any = s->name != NULL && host_covers(s->name, host);
 
-	for (unsigned i = 0; i < s->server_name.n; i++)
-		any |= host_covers(s->server_name.v[i], host);
+	for (unsigned i = 0; i < s->aliases.n; i++)
+		any |= host_covers(s->aliases.v[i], host);
 	return any;
 }
 
@@ -159,7 +159,7 @@ static void host_add(struct hosts *h, unsigned of, const char *host, char *root)
 	}
 	*s = conf->servers[of];
 	s->name = name;
-	s->server_name.n = 0;
+	s->aliases.n = 0;
 	s->root = root;
 	put_keys(h, s, host);
 }

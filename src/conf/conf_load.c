@@ -264,8 +264,37 @@ static struct conf_listen *add_listen(
 		return NULL;
 	snprintf(address, sizeof(address), "%s:%u", host, (unsigned)number);
 	l->address = arena_strdup(&o->conf->arena, address);
+	l->optional = true;
 	l->at = at;
 	return l->address != NULL ? l : NULL;
+}
+
+/* A title without a host, ":443", is both families: its section once more, with the other's
+ * address. */
+static void both_families(struct override *o)
+{
+	unsigned n = o->conf->nlistens;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct conf_listen *l = &o->conf->listens[i], both, *other;
+		char *four;
+
+		if (l->address == NULL || l->address[0] != ':')
+			continue;
+		four = arena_printf(&o->conf->arena, "0.0.0.0%s", l->address);
+		both = *l;
+		both.optional = true;
+		both.address = arena_printf(&o->conf->arena, "[::]%s", l->address);
+		other = conf_table_add(
+			&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
+		if (four == NULL || both.address == NULL || other == NULL) {
+			conf_fault_oom(o->faults, &both.at);
+			return;
+		}
+		*other = both;
+		both.address = four;
+		o->conf->listens[i] = both;
+	}
 }
 
 static void drop_public_listens(struct conf *conf)
@@ -332,9 +361,11 @@ static void conf_override(
 	override_set(&o, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
 	override_set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
 	override_set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
+	override_set(&o, CONF_SECTION_GLOBAL, "user", conf, ov->user);
 	override_set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
 	override_set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
 	log_to_terminal(&o, ov);
+	both_families(&o);
 	if (ov->port != NULL)
 		port(&o, ov);
 	if (conf->nlistens == 0 && !faults->lost &&

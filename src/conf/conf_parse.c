@@ -55,6 +55,15 @@ static void assignment(struct parser *p, const struct block *b, const struct con
 		conf_value_set(&p->conf->arena, row, obj, &v, &pos, p->faults);
 }
 
+/* SECTION "TITLE" = VALUE: a section of one key, without its braces. */
+static void only_key(struct parser *p, const struct block *b, const struct conf_tok *name)
+{
+	struct conf_tok key = *name;
+
+	key.text = slice_str(b->section->rows[0].name);
+	assignment(p, b, &key);
+}
+
 static void include(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
 	const struct conf_pos pos = parser_pos(p, key->line);
@@ -182,7 +191,7 @@ static bool read_titles(struct parser *p, const struct conf_section *s, const st
 	if (!s->titles)
 		parser_fault(p, key->line, "section %s has one title: it takes no list of them; %s",
 			s->name,
-			strcmp(s->name, "server") == 0 ? "further names stand in server-name"
+			strcmp(s->name, "server") == 0 ? "further names stand in aliases"
 						       : "each has a section of its own");
 	return true;
 }
@@ -209,6 +218,7 @@ static void section_of(
 {
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
+	bool one = false;
 	struct conf_list titles = { 0 };
 
 	if (read_titles(p, b.section, key, &titles))
@@ -219,7 +229,10 @@ static void section_of(
 		parser_unexpected(p, key->line, NULL);
 	if (bad || has_title)
 		parser_next(p);
-	if (conf_tok_is(&p->tok, '{')) {
+	if (b.section->nrows == 1 && conf_tok_is(&p->tok, '=')) {
+		one = true;
+		parser_next(p);
+	} else if (conf_tok_is(&p->tok, '{')) {
 		b.line = p->tok.line;
 		if (b.depth > NESTED_MAX) {
 			parser_skip_block(p);
@@ -256,7 +269,10 @@ static void section_of(
 		*(char **)block_obj(p, &b) = has_title      ? parser_string(p, &title)
 					     : titles.n > 0 ? titles.v[0]
 							    : NULL;
-	parse_block(p, &b);
+	if (one)
+		only_key(p, &b, key);
+	else
+		parse_block(p, &b);
 	repeat(p, &b, key->line, &titles);
 }
 

@@ -122,8 +122,8 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(global_rows) },
 	[CONF_SECTION_LISTEN] = { .name = "listen",
 		.title = "address",
-		.help = "One address to listen on: \"192.0.2.1:443\", \"[2001:db8::1]:443\" or "
-			"\"unix:/path\". Port 0 takes a free one. \"[::]\" is IPv6 only.",
+		.help = "An address to listen on: \":443\" (IPv4 and IPv6), \"192.0.2.1:443\", "
+			"\"[2001:db8::1]:443\" or \"unix:/path\". Port 0 takes a free one.",
 		.parent = TOP,
 		.max = CONF_LISTENS_MAX,
 		TITLED(conf, listens, conf_listen),
@@ -170,7 +170,9 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(server_tls_rows) },
 	[CONF_SECTION_ERROR_PAGE] = { .name = "error-page",
 		.title = "status",
-		.help = "A file that is sent with that status, 400 to 599.",
+		.titles = true,
+		.help = "A file that is sent with that status, 400 to 599, or with several: "
+			"error-page {\"500\", \"502\"} = \"/sorry.html\".",
 		.parent = SERVER,
 		TITLED(conf_server, error_pages, conf_error_page),
 		ROWS(error_page_rows) },

@@ -102,14 +102,15 @@ static void unknown_word(struct parser *p, const struct conf_tok *key, const cha
 
 /* False: it is no word of another server. home: where h2d has such a word, of another meaning. */
 static bool foreign_word(struct parser *p, const struct conf_tok *key, const char *what,
-	const char *where, const struct conf_section *home)
+	const struct conf_section *where, const struct conf_section *home)
 {
 	char hint[192];
 
-	if (!conf_foreign_word(key->text, hint, sizeof(hint)))
+	if (!conf_foreign_word(where->name, key->text, hint, sizeof(hint)))
 		return false;
 	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
-		PARSER_NAME(key), where, hint, home != NULL ? "; another one belongs to " : "",
+		PARSER_NAME(key), conf_unknown_place(where), hint,
+		home != NULL ? "; another one belongs to " : "",
 		home != NULL ? conf_unknown_place(home) : "");
 	return true;
 }
@@ -160,7 +161,7 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 	const char *near;
 
 	p->faults->lost |= home != NULL || may_be_missed(s);
-	if (foreign_word(p, key, "key", conf_unknown_place(s), home))
+	if (foreign_word(p, key, "key", s, home))
 		return;
 	if (home != NULL) {
 		not_here(p, key, home, s);
@@ -179,7 +180,7 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 void conf_unknown_section(
 	struct parser *p, const struct conf_section *in, const struct conf_tok *key)
 {
-	if (!foreign_word(p, key, "section", conf_unknown_place(in), NULL))
+	if (!foreign_word(p, key, "section", in, NULL))
 		unknown_word(p, key, "section", conf_unknown_place(in), near_section(key->text));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)

@@ -215,12 +215,11 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 	case CONF_TYPE_MODE:
 		return kind == CONF_VALUE_STRING;
 	case CONF_TYPE_PATHS:
+	case CONF_TYPE_LIST:
 		return kind != CONF_VALUE_WORD;
 	case CONF_TYPE_SIZE:
 	case CONF_TYPE_CHOICE:
 		return kind != CONF_VALUE_LIST;
-	case CONF_TYPE_LIST:
-		return kind == CONF_VALUE_LIST;
 	default:
 		return kind == CONF_VALUE_WORD;
 	}
@@ -261,6 +260,7 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 {
 	void *member = conf_member(obj, row);
 	const struct conf_choice *choice;
+	struct conf_list list;
 	uint64_t number;
 
 	*why = NULL;
@@ -282,8 +282,9 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	case CONF_TYPE_PATHS:
 		return store_paths(arena, member, v, pos);
 	case CONF_TYPE_BOOL:
-		*(bool *)member = strcmp(v->text, "true") == 0;
-		if (!*(bool *)member && strcmp(v->text, "false") != 0)
+		*(bool *)member = strcmp(v->text, "true") == 0 || strcmp(v->text, "on") == 0;
+		if (!*(bool *)member && strcmp(v->text, "false") != 0 &&
+			strcmp(v->text, "off") != 0)
 			*why = "";
 		return true;
 	case CONF_TYPE_CHOICE:
@@ -293,10 +294,13 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 			*why = "";
 		return true;
 	case CONF_TYPE_LIST:
-		*(struct conf_list *)member = v->list;
-		if (v->list.n == 0)
-			((struct conf_list *)member)->v = no_items;
-		*why = stranger(row, &v->list);
+		list = v->list;
+		if (v->kind == CONF_VALUE_STRING && !conf_value_append(arena, &list, v->text))
+			return false;
+		if (list.n == 0)
+			list.v = no_items;
+		*(struct conf_list *)member = list;
+		*why = stranger(row, &list);
 		return true;
 	case CONF_TYPE_MODE:
 		*why = numeric(row, v, &number);

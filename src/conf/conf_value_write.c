@@ -76,7 +76,7 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 			(unsigned)row->max);
 		break;
 	case CONF_TYPE_LIST:
-		snprintf(buf, size, "a list of %s in braces",
+		snprintf(buf, size, "a list of %s in braces, or one alone",
 			row->choices != NULL ? list : "strings");
 		break;
 	}

@@ -51,7 +51,7 @@ static void check_redirect(const struct warner *w, const struct conf_scope *p, c
 {
 	const char *to = p->redirect;
 
-	if (*to == '\0' || p->redirect_keep_path_at.file != NULL)
+	if (*to == '\0' || p->redirect_keep_path != KEEP_AUTO)
 		return;
 	if (to[strlen(to) - 1] == '/' || strpbrk(to, "?#") != NULL || is_page(to) ||
 		is_page(prefix))
@@ -177,11 +177,11 @@ static void check_scope(
 	check_returned(w, p);
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
-	if (p->allow_subject.n > 0 && s->tls.verify == VERIFY_OFF)
+	if (p->allow_subject.n > 0 && s->tls.client_verify == VERIFY_OFF)
 		warn_of(w, &p->allow_subject_at,
 			"allow-subject lets nobody in: the server asks no client for a "
 			"certificate, "
-			"see verify");
+			"see client-verify");
 	if (*p->redirect != '\0' && *p->fallback != '\0' &&
 		are_together(&p->redirect_at, &p->fallback_at))
 		warn_of(w, &p->fallback_at,
@@ -282,13 +282,13 @@ static void look_at_server(struct uses *u, const struct conf_server *s)
 {
 	const struct conf_scope *p;
 
-	u->redirects |= *s->redirects != '\0';
+	u->redirects |= *s->redirect_file != '\0';
 	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++) {
 		u->returns |= p->returned != 0;
 		u->redirects |= *p->redirect != '\0';
 		u->passwords |= *p->auth_basic_file != '\0';
 		u->rates |= p->requests_per_second > 0;
-		u->paces |= p->bytes_per_second > 0 || p->connection_bytes_per_second > 0;
+		u->paces |= p->client_bytes_per_second > 0 || p->connection_bytes_per_second > 0;
 	}
 }
 
@@ -342,19 +342,18 @@ static void check_limits(const struct warner *w)
 	if (l->requests_burst > 0 && !u.rates)
 		warn_of(w, &l->requests_burst_at,
 			"requests-burst does nothing without requests-per-second");
-	for (unsigned i = 0; i < l->limit_exempt.n; i++)
-		if (strcmp(l->limit_exempt.v[i], "all") == 0 ||
-			slice_ends(slice_str(l->limit_exempt.v[i]), SLICE("/0")))
-			warn_of(w, &l->limit_exempt_at,
-				"limit-exempt \"%.100s\": limits hold for nobody",
-				l->limit_exempt.v[i]);
-	if (l->limit_exempt.n > 0 && !any)
-		warn_of(w, &l->limit_exempt_at,
-			"limit-exempt does nothing: there is no limit by client, as "
+	for (unsigned i = 0; i < l->exempt.n; i++)
+		if (strcmp(l->exempt.v[i], "all") == 0 ||
+			slice_ends(slice_str(l->exempt.v[i]), SLICE("/0")))
+			warn_of(w, &l->exempt_at, "exempt \"%.100s\": limits hold for nobody",
+				l->exempt.v[i]);
+	if (l->exempt.n > 0 && !any)
+		warn_of(w, &l->exempt_at,
+			"exempt does nothing: there is no limit by client, as "
 			"requests-per-second is");
-	if (l->limit_dry_run && !any)
-		warn_of(w, &l->limit_dry_run_at,
-			"limit-dry-run does nothing: there is no limit by client, as "
+	if (l->dry_run && !any)
+		warn_of(w, &l->dry_run_at,
+			"dry-run does nothing: there is no limit by client, as "
 			"requests-per-second is");
 }
 
@@ -374,8 +373,7 @@ static void check_log(const struct warner *w, const struct conf_log *log)
 static void check_handshakes(const struct warner *w)
 {
 	for (unsigned i = 0; i < w->conf->nservers; i++)
-		if (strcmp(w->conf->servers[i].name, "_") != 0 ||
-			w->conf->servers[i].server_name.n > 0)
+		if (strcmp(w->conf->servers[i].name, "_") != 0 || w->conf->servers[i].aliases.n > 0)
 			return;
 	if (w->conf->tls.reject_handshake)
 		warn_of(w, &w->conf->tls.reject_handshake_at,
@@ -467,8 +465,8 @@ static void take_names(struct warner *w)
 		const struct conf_server *s = &w->conf->servers[i];
 
 		add_name(w, s->name, i + 1);
-		for (unsigned j = 0; j < s->server_name.n; j++)
-			add_name(w, s->server_name.v[j], i + 1);
+		for (unsigned j = 0; j < s->aliases.n; j++)
+			add_name(w, s->aliases.v[j], i + 1);
 	}
 }
 

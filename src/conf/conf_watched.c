@@ -37,9 +37,10 @@ static void of_server(const struct conf_server_tls *tls, const struct conf_serve
 		call_for_each(&tls->certificate_key, fn, ctx);
 		call_for_each(&tls->stapling_file, fn, ctx);
 	}
-	if (before == NULL || tls->client_ca != before->client_ca || tls->crl != before->crl) {
+	if (before == NULL || tls->client_ca != before->client_ca ||
+		tls->client_crl != before->client_crl) {
 		call_for(tls->client_ca, fn, ctx);
-		call_for(tls->crl, fn, ctx);
+		call_for(tls->client_crl, fn, ctx);
 	}
 }
 

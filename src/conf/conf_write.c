@@ -155,10 +155,9 @@ static void write_example_listens(FILE *out)
 	write_example_rows(CONF_SECTION_LISTEN, "\t", out);
 	fputs("}\n"
 	      "listen \"[::1]:8080\" {}\n"
-	      "#listen \"0.0.0.0:443\" { tls = true }\n"
-	      "#listen \"[::]:443\" { tls = true }\n"
-	      "#listen \"0.0.0.0:80\" { redirect-to-https = true }\n"
-	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  mode = \"0660\" }\n",
+	      "#listen \":443\" { tls = true }\n"
+	      "#listen \":80\" { redirect-to-https = true }\n"
+	      "#listen \"unix:/run/h2d/admin.sock\" { admin = true  socket-mode = \"0660\" }\n",
 		out);
 }
 
@@ -187,7 +186,7 @@ static void write_example_inner(FILE *out)
 static void write_example_server(FILE *out)
 {
 	fputs("#server \"www.example.com\" {\n"
-	      "#\tserver-name = {\"example.com\", \"*.example.net\"}\n"
+	      "#\taliases = {\"example.com\", \"*.example.net\"}\n"
 	      "#\troot = \"/srv/www.example.com\"\n"
 	      "#}\n",
 		out);

@@ -29,7 +29,7 @@ enum {
 /* The jobs of one class. */
 struct line {
 	struct list lanes[LANES]; /* by owner; each has its turn */
-	struct list aside;        /* jobs whose volume has enough late ones already */
+	struct list aside;        /* jobs whose volume has enough threads already */
 	unsigned lane;            /* the last that had its turn */
 	unsigned queued, running, max;
 };
@@ -72,19 +72,19 @@ static struct list *lane_of(struct line *l, const struct job *j)
 	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
 }
 
-/* Its volume would have more than a class may have of all threads. */
+/* Its volume has as many threads, late ones included, as its class may have. */
 static bool held_back(const struct offload *o, const struct job *j)
 {
-	unsigned late = 0;
+	unsigned busy = 0;
 
 	if (o->late == 0 || j->volume == NULL)
 		return false;
 	for (unsigned i = 0; i < o->started; i++) {
 		const struct hand *h = &o->hands[i];
 
-		late += h->late && h->class == j->class && h->volume == j->volume;
+		busy += h->busy && h->class == j->class && h->volume == j->volume;
 	}
-	return late >= o->lines[j->class].max;
+	return busy >= o->lines[j->class].max;
 }
 
 static struct job *pop(const struct offload *o, struct line *l)
@@ -132,14 +132,13 @@ static struct job *offload_take(struct offload *o, struct hand *h)
 	return NULL;
 }
 
-/* A job of that volume is back: jobs that were put aside have their chance again. */
-static void late_is_back(struct offload *o, struct hand *h)
+/* A job of that class is back: jobs that were put aside have their chance again. */
+static void retry_aside(struct offload *o, struct line *l)
 {
-	struct line *l = &o->lines[h->class];
 	struct list *node;
 
-	h->late = false;
-	o->late--;
+	if (list_empty(&l->aside))
+		return;
 	while ((node = list_pop(&l->aside)) != NULL)
 		list_append(lane_of(l, LIST_ENTRY(node, struct job, node)), node);
 	pthread_cond_broadcast(&o->wake);
@@ -148,15 +147,18 @@ static void late_is_back(struct offload *o, struct hand *h)
 /* Whether the loop must be told of it. */
 static bool put_back(struct offload *o, struct hand *h, struct job *j)
 {
+	struct line *l = &o->lines[j->class];
 	bool first = list_empty(&o->done);
 
 	h->busy = false;
 	if (h->late) {
-		late_is_back(o, h);
+		h->late = false;
+		o->late--;
 	} else {
 		o->running--;
-		o->lines[j->class].running--;
+		l->running--;
 	}
+	retry_aside(o, l);
 	list_append(&o->done, &j->node);
 	return first;
 }

@@ -157,7 +157,7 @@ struct disk_file {
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system does not know RWF_NOWAIT */
 	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
-	unsigned leave; /* BENEATH_LEAVE or 0; set before it is opened */
+	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS or 0; set before it is opened */
 	bool asks; /* likewise: where other machines write, its directories are asked for the name
 		      first; else only for one that this machine's kernel does not know */
 	bool uploaded; /* it was opened in a folder of uploads, by whatever links */

@@ -144,11 +144,11 @@ static int open_remote(struct disk_file *f, const struct disk_root *root)
 	int rc = -ENOENT;
 
 	if (!f->asks)
-		rc = open_spelled(f, root, f->leave);
+		rc = open_spelled(f, root, f->links);
 	if (rc != -ENOENT || root->fd < 0)
 		return rc;
 	beneath_refresh(root->fd, f->path, false);
-	return open_spelled(f, root, f->leave);
+	return open_spelled(f, root, f->links);
 }
 
 static void keep_what_has_a_place(struct disk_file *f)
@@ -169,7 +169,7 @@ void disk_open_run(struct job *j)
 		f->newer = disk_root_look(f->look_at, f->root);
 	/* Files on other mounts have their own threads: disk_file_opened(). */
 	root = f->newer != NULL ? f->newer : f->root;
-	f->result = same_mount != 0 ? open_spelled(f, root, f->leave | same_mount)
+	f->result = same_mount != 0 ? open_spelled(f, root, f->links | same_mount)
 				    : open_remote(f, root);
 	if (f->result == 0)
 		f->kind = beneath_kind(f->fd);
@@ -249,7 +249,7 @@ static int open_now(struct disk_file *f)
 		return -ENOENT;
 	if (f->look_at == NULL && !remote) {
 		/* Other mounts may be FUSE: its open() waits for an answer. */
-		int rc = open_spelled(f, f->root, f->leave | BENEATH_CACHED | BENEATH_SAME_MOUNT);
+		int rc = open_spelled(f, f->root, f->links | BENEATH_CACHED | BENEATH_SAME_MOUNT);
 
 		f->kind = f->root->kind;
 		keep_what_has_a_place(f);

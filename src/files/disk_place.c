@@ -29,7 +29,7 @@ int disk_file_reopen(struct disk_file *f, unsigned flags)
 	struct stat st;
 	int fd;
 
-	fd = beneath_open_file(f->root->fd, f->path, flags | f->leave, &st);
+	fd = beneath_open_file(f->root->fd, f->path, flags | f->links, &st);
 	disk_file_cut(f, n);
 	if (fd < 0)
 		return is_shortage(fd) ? fd : -EAGAIN;

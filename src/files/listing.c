@@ -338,7 +338,7 @@ static bool wants_json(const struct h2d_req *req)
 }
 
 static struct listing *create_listing(struct h2d_req *req, struct listings *all, const char *root,
-	struct slice path, bool follows)
+	struct slice path, unsigned links)
 {
 	bool json = wants_json(req);
 	size_t nroot = strlen(root) + 1;
@@ -360,7 +360,7 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 		.action = action.n > 0 ? memcpy(l->path + path.n + 1 + nroot, action.p, action.n)
 				       : "",
 		.spelled = site_spelling_matters(req->site, path),
-		.follows = follows,
+		.links = links,
 		.location = req->location,
 		.order = listing_page_order(req->query),
 		.json = json,
@@ -371,10 +371,10 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 }
 
 void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
-	bool follows)
+	unsigned links)
 {
 	struct body *b = &req->reply.body;
-	struct listing *l = create_listing(req, all, root, path, follows);
+	struct listing *l = create_listing(req, all, root, path, links);
 	int rc;
 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');

@@ -46,7 +46,7 @@ struct listing_key {
 	const char *action;      /* where its form for uploads sends files; "": it has none */
 	const struct location *location; /* the directory's: what it hides is left out */
 	unsigned spelled;                /* segments of path whose spelling matters */
-	bool follows;                    /* symbolic links may lead out of root */
+	unsigned links;                  /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
 	struct listing_order order;
 	bool json;
 	bool readme; /* a file README may be shown */
@@ -103,9 +103,9 @@ int listing_make(struct listing_text *t);
  * Answers req with the directory path, which begins and ends with "/", below root; both are copied.
  * As HTML or JSON by accept, in a coding by accept-encoding, in the order that the query asks for;
  * with an entity tag, and conditions that go with it. 404, 403 or 503 if it cannot be read. The
- * reply comes later. all outlives the request. follows: symbolic links may lead out of the root.
+ * reply comes later. all outlives the request. links: BENEATH_LEAVE, BENEATH_NO_LINKS, or 0.
  */
 void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
-	bool follows);
+	unsigned links);
 
 #endif

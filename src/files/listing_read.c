@@ -25,7 +25,7 @@ struct reading {
 	int root;
 	const char *path;
 	const struct location *location;
-	unsigned leave; /* BENEATH_LEAVE, or 0 */
+	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
 	DIR *dir;
 	unsigned room;
 	const struct job *job;
@@ -40,7 +40,7 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 
 	if (asprintf(&path, "%s%s", r->path, name) < 0)
 		return -1;
-	fd = beneath_open(r->root, path, r->leave | BENEATH_PATH);
+	fd = beneath_open(r->root, path, r->links | BENEATH_PATH);
 	free(path);
 	if (fd < 0)
 		return -1;
@@ -149,7 +149,7 @@ static void read_readme(struct reading *r)
 
 static int open_dir(struct reading *r)
 {
-	int fd = beneath_open(r->root, r->path, r->leave);
+	int fd = beneath_open(r->root, r->path, r->links);
 	int rc;
 
 	if (fd < 0)
@@ -167,7 +167,7 @@ static int read_dir(const struct listing_key *key, const struct job *j, struct l
 {
 	struct reading r = { .path = key->path,
 		.location = key->location,
-		.leave = key->follows ? BENEATH_LEAVE : 0,
+		.links = key->links,
 		.page = page,
 		.job = j };
 	int rc;
@@ -177,7 +177,7 @@ static int read_dir(const struct listing_key *key, const struct job *j, struct l
 		return -errno;
 	rc = open_dir(&r);
 	if (rc == 0) {
-		rc = spelling_check(r.root, key->path, key->spelled, r.leave);
+		rc = spelling_check(r.root, key->path, key->spelled, r.links);
 		if (rc == 0)
 			rc = read_entries(&r);
 		if (rc == 0 && key->readme)

@@ -145,7 +145,7 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
 	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
 	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
-	       a->follows == b->follows && a->coding == b->coding;
+	       a->links == b->links && a->coding == b->coding;
 }
 
 /* Whether t is the first of its connection in line, so that its turn comes as soon as any. */

@@ -193,9 +193,9 @@ struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *
 		return NULL;
 	}
 	disk_file_attach(file, &a->req->reply.body);
-	file->leave = a->follows ? BENEATH_LEAVE : 0;
+	file->links = a->links;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name)) {
-		file->leave = 0;
+		file->links &= ~(unsigned)BENEATH_LEAVE;
 		file->asks = true;
 	}
 	look_beside(a, file);

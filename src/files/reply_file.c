@@ -195,7 +195,9 @@ static void fallback_begins(struct h2d_req *req, enum gate_result result, void *
 static void look_in(struct file_reply *a, const struct location *location)
 {
 	a->root = location->root;
-	a->follows = location->follow_links && !a->sandboxed;
+	a->links = location->no_links                        ? BENEATH_NO_LINKS
+		   : location->follow_links && !a->sandboxed ? BENEATH_LEAVE
+							     : 0;
 }
 
 /* The settings of responses with name, from now on, are those of location. */
@@ -240,7 +242,7 @@ static void no_index(struct file_reply *a)
 		TRACE_STEP(a->req, AUTOINDEX, TRACE_AT(req->location, autoindex),
 			"the folder is listed");
 		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path,
-			a->follows);
+			a->links);
 	} else
 		nothing_there(a);
 }

@@ -34,7 +34,7 @@ struct file_reply {
 	struct slice path; /* below root, the folder of uploads included */
 	struct slice name; /* the name that is tried: path, or another that answers for it */
 	unsigned root;     /* number of the tree it is looked for in */
-	bool follows;      /* symbolic links may lead out of that */
+	unsigned links;    /* symbolic ones: BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
 	bool own;          /* the client asked for it by this path */
 	bool sandboxed;    /* it lies in the folder of uploads */
 	enum file_reply_way way;

@@ -223,9 +223,9 @@ static bool accepts_for_all(const struct gen *g, const struct conf_listen *l)
 /* Its group is there: conf has looked. */
 static struct sockets_file file_of(const struct conf_listen *l)
 {
-	const struct group *group = *l->group != '\0' ? getgrnam(l->group) : NULL;
+	const struct group *group = *l->socket_group != '\0' ? getgrnam(l->socket_group) : NULL;
 
-	return (struct sockets_file){ (unsigned)l->mode,
+	return (struct sockets_file){ (unsigned)l->socket_mode,
 		group != NULL ? group->gr_gid : (gid_t)-1 };
 }
 
@@ -244,8 +244,7 @@ static int listen_one(
 		fault(ctx, &l->at, wrong);
 		return -EINVAL;
 	}
-	/* -p and the default mean "what this machine has"; an address in the file is meant. */
-	if (l->at.line == 0 && is_missing(&wanted))
+	if (l->optional && is_missing(&wanted))
 		return 0;
 	if (pair_port(g, i, &wanted, &bind_to))
 		e = sockets_take(all, &wanted, &bind_to, n, file_of(l), err, sizeof(err));
@@ -457,7 +456,7 @@ void gen_show(const struct gen *g, struct board_head *h)
 	}
 	h->certificate_expires = certs_expire(&g->resources.certs);
 	/* The last byte stays NUL, so that a reader finds an end at any moment. */
-	strncpy(h->server_id, g->conf->server_id, sizeof(h->server_id) - 1);
+	strncpy(h->instance_name, g->conf->instance_name, sizeof(h->instance_name) - 1);
 }
 
 void gen_free(struct gen **gp)

@@ -121,7 +121,7 @@ void health_look(struct master *m)
 	if (h->image != 0 && h->warm_ms == 0)
 		set_warm(m, clock_ms());
 	health_set(m, BOARD_HEALTH_IMAGE,
-		g->conf->health_image && g->conf->cache.max_size > 0 && h->warm_ms == 0);
+		g->conf->health_waits_for_cache && g->conf->cache.max_size > 0 && h->warm_ms == 0);
 }
 
 /* A master that takes over takes no machine out of its balancer while it reads the files. */

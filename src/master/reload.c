@@ -211,8 +211,6 @@ static void log_serving(struct master *m, const struct gen *old)
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
 	log_notice(SERVING, g->number, g->nworkers, g->nworkers == 1 ? "" : "s");
-	if (geteuid() == 0 && !g->resources.privs.drop && old == NULL)
-		log_warn("no user is configured: the workers run as root");
 	sandbox_log(g->conf);
 	if (g->conf->path == NULL && old == NULL)
 		log_urls(g);

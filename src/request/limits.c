@@ -31,9 +31,9 @@ static void trace(struct h2d_req *req, bool holds, uint64_t wait_ns)
 	if (req->env->tally == NULL)
 		what = "asked of each client, over all workers";
 	else if (!holds)
-		what = "its client is one of limit-exempt";
+		what = "its client is one of exempt";
 	else if (wait_ns > 0)
-		what = req->env->sites->dry_run ? "its client is over it, and limit-dry-run is set"
+		what = req->env->sites->dry_run ? "its client is over it, and dry-run is set"
 						: "its client is over it: refused";
 	trace_step(req, TRACE_RATE, TRACE_AT(req->location, requests),
 		"%" PRIu64 " a second, %" PRIu64 " at once: %s", NS_PER_S / r->cost_ns,

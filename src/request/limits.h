@@ -1,6 +1,6 @@
 /*
  * limits: what each client may ask for by rate, as the configuration says: who is over it is
- * refused, or only named in the log (limit-dry-run). Made with the sites, asked by requests and
+ * refused, or only named in the log (dry-run). Made with the sites, asked by requests and
  * connections; what clients have had is in the tally of all workers.
  */
 #ifndef H2D_REQUEST_LIMITS_H

@@ -155,7 +155,7 @@ static void add_own(struct h2d_req *req, int status)
 	end = r->fields + r->nfields;
 	if (!(r->said >> REPLY_SAID_DATE & 1))
 		*end++ = (struct field){ SLICE("date"), req->env->date };
-	if (!(r->said >> REPLY_SAID_SERVER & 1))
+	if (!(r->said >> REPLY_SAID_SERVER & 1) && req->env->conf.server.n > 0)
 		*end++ = (struct field){ SLICE("server"), req->env->conf.server };
 	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
 	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)

@@ -123,7 +123,7 @@ struct http_conf {
 	const struct h2d_handler *fallback; /* answers what no route owns: the document root */
 	const struct h2d_handler *health;   /* answers the path that a site calls its health */
 	struct slice server;                /* of the server field */
-	struct slice server_id;             /* of access logs in JSON; n 0: they have none */
+	struct slice instance_name;         /* of access logs in JSON; n 0: they have none */
 	size_t header_size;                 /* client-header-size */
 	unsigned header_fields;             /* client-header-fields */
 	uint64_t handler_ms;                /* timeouts.handler; 0: any time */

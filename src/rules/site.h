@@ -127,6 +127,7 @@ struct location {
 	bool autoindex;
 	bool sendfile;                  /* long files go out from the page cache (disk_body.c) */
 	bool follow_links;              /* symbolic ones, out of the root */
+	bool no_links;                  /* no symbolic link is followed */
 	const struct slice *extensions; /* ".html": that a path may leave out */
 	unsigned nextensions;
 	bool extensions_redirect; /* a path that has one is sent to the one without */
@@ -173,7 +174,7 @@ struct site {
 	unsigned uploads_depth;            /* of all folders that uploads lie in */
 	bool upload_overwrite;             /* a file may be replaced */
 	uint64_t upload_quota;             /* bytes of that folder; 0: any */
-	uint64_t upload_expires;           /* seconds that an upload can be resumed; 0: none can */
+	uint64_t resume_expires;           /* seconds that an upload can be resumed; 0: none can */
 	const struct redirects *redirects; /* of single paths; NULL: none */
 	struct slice health; /* the path that tells whether the worker drains; n 0: none */
 	struct slice transport_security;       /* value of strict-transport-security; n 0: none */

@@ -23,8 +23,15 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 	const struct passwd *pw;
 
 	memset(p, 0, sizeof(*p));
-	if (geteuid() != 0 || user[0] == '\0')
+	if (geteuid() != 0 || strcmp(user, "root") == 0)
 		return 0;
+	if (user[0] == '\0') {
+		snprintf(err, errsize,
+			"h2d is started as root, and no user is set: set user = \"NAME\" (or -u "
+			"NAME); "
+			"user = \"root\" runs the workers as root");
+		return -1;
+	}
 	errno = 0;
 	pw = getpwnam(user);
 	if (pw == NULL) {

@@ -176,10 +176,10 @@ static void of_server(struct way *w, const struct conf_server *s, unsigned wante
 
 bool sandbox_paths_links_of(const struct conf_server *s)
 {
-	bool any = s->scope.follow_links != 0;
+	bool any = s->scope.follow_links == LINKS_ALL;
 
 	for (unsigned i = 0; i < s->nlocations; i++)
-		any |= s->locations[i].scope.follow_links != 0;
+		any |= s->locations[i].scope.follow_links == LINKS_ALL;
 	return any;
 }
 

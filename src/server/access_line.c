@@ -61,12 +61,25 @@ static void put_number(struct access_line *l, uint64_t v)
 
 static void put_peer(struct access_line *l, const struct h2d_req *req)
 {
-	access_line_put(l, slice_str(ADDR_HOST(req_client(req))));
+	struct addr network;
+
+	if (!l->anonymous) {
+		access_line_put(l, slice_str(ADDR_HOST(req_client(req))));
+		return;
+	}
+	network = *req_client(req);
+	if (network.sa.sa_family == AF_INET)
+		network.in.sin_addr.s_addr &= htonl(0xffffff00);
+	else if (network.sa.sa_family == AF_INET6)
+		memset(network.in6.sin6_addr.s6_addr + 6, 0, 10);
+	access_line_put(l, slice_str(ADDR_HOST(&network)));
 }
 
-static struct slice field_of(const struct h2d_req *req, struct slice name)
+/* A request header that describes the client. */
+static struct slice field_of(
+	const struct access_line *l, const struct h2d_req *req, struct slice name)
 {
-	const struct field *f = field_find(req->fields, req->nfields, name);
+	const struct field *f = l->anonymous ? NULL : field_find(req->fields, req->nfields, name);
 
 	return f != NULL ? f->value : (struct slice){ 0 };
 }
@@ -151,9 +164,9 @@ static void combined(struct access_line *l, const struct h2d_req *req)
 	access_line_put(l, SLICE(" "));
 	put_number(l, req->record.bytes_out);
 	access_line_put(l, SLICE(" \""));
-	put_or_dash(l, field_of(req, SLICE("referer")));
+	put_or_dash(l, field_of(l, req, SLICE("referer")));
 	access_line_put(l, SLICE("\" \""));
-	put_or_dash(l, field_of(req, SLICE("user-agent")));
+	put_or_dash(l, field_of(l, req, SLICE("user-agent")));
 	access_line_put(l, SLICE("\""));
 	if (req->env->conf.request_ids) {
 		access_line_put(l, SLICE(" "));
@@ -240,8 +253,8 @@ static void json_answer(struct access_line *l, const struct h2d_req *req)
 	member(l, SLICE("error"), reason(req));
 	if (req->env->conf.request_ids)
 		member(l, SLICE("request_id"), req->id);
-	if (req->env->conf.server_id.n > 0)
-		member(l, SLICE("server_id"), req->env->conf.server_id);
+	if (req->env->conf.instance_name.n > 0)
+		member(l, SLICE("instance_name"), req->env->conf.instance_name);
 }
 
 static void json(struct access_line *l, const struct h2d_req *req)
@@ -261,8 +274,8 @@ static void json(struct access_line *l, const struct h2d_req *req)
 	access_line_number(l, SLICE("status"), (uint64_t)req->reply.status);
 	access_line_number(l, SLICE("bytes"), req->record.bytes_out);
 	access_line_number(l, SLICE("duration_us"), req->record.ended_us - req->record.begun_us);
-	member(l, SLICE("referer"), field_of(req, SLICE("referer")));
-	member(l, SLICE("user_agent"), field_of(req, SLICE("user-agent")));
+	member(l, SLICE("referer"), field_of(l, req, SLICE("referer")));
+	member(l, SLICE("user_agent"), field_of(l, req, SLICE("user-agent")));
 	access_line_put(l, SLICE(",\"complete\":"));
 	access_line_put(l, req->complete ? SLICE("true") : SLICE("false"));
 	json_way(l, req);

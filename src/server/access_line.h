@@ -26,6 +26,7 @@ struct access_stamp {
 struct access_line {
 	enum access_format format; /* of the line that is being made */
 	bool colour;               /* of a short one */
+	bool anonymous;            /* the line names no client: access-log-anonymize */
 	char *p;
 	size_t n;
 	struct access_stamp local, utc;

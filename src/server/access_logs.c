@@ -40,6 +40,7 @@ static int set_ways(struct access_logs *l, const struct conf *conf)
 
 		way->log = as.log >= 0 ? &l->v[as.log] : NULL;
 		way->format = as.format;
+		way->anonymous = as.anonymous;
 		l->timed |= way->log != NULL &&
 			    (way->format == ACCESS_JSON || way->format == ACCESS_SHORT);
 		if (set_skip(way, as.skip) < 0)
@@ -95,6 +96,7 @@ void access_logs_write(struct access_logs *l, const struct h2d_req *req)
 		if (site_prefix_owns(way->skip[i], req->path))
 			return;
 	l->line.colour = l->colours && way->log->terminal;
+	l->line.anonymous = way->anonymous;
 	access_log_write(way->log, &l->line, way->format, req);
 }
 

@@ -46,6 +46,7 @@ void access_log_fini(struct access_log *log);
 struct access_logs_way {
 	struct access_log *log; /* NULL: nowhere */
 	enum access_format format;
+	bool anonymous;
 	struct slice *skip; /* prefixes of paths, as those of locations */
 	unsigned nskip;
 };

@@ -13,8 +13,10 @@ extern const struct h2d_handler h2d_handler_health;
 
 void http_env_init(struct http_env *env, const struct http_parts *parts)
 {
-	static const struct slice with = SLICE_LIT("h2d/" PACKAGE_VERSION),
-				  without = SLICE_LIT("h2d");
+	static const struct slice servers[] = { [TOKENS_VERSION] =
+							SLICE_LIT("h2d/" PACKAGE_VERSION),
+		[TOKENS_NAME] = SLICE_LIT("h2d"),
+		[TOKENS_OFF] = SLICE_LIT("") };
 	const struct conf *conf = parts->conf;
 	time_t now = clock_wall().tv_sec;
 
@@ -27,10 +29,10 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.conf.health = &h2d_handler_health,
 		.date = slice_of(parts->date, DATE_LEN),
 		.date_s = now,
-		.conf.server = conf->server_tokens ? with : without,
+		.conf.server = servers[conf->server_tokens],
 		.conf.header_size = conf->limits.client_header_size,
 		.conf.header_fields = (unsigned)conf->limits.client_header_fields,
-		.conf.server_id = slice_str(conf->server_id),
+		.conf.instance_name = slice_str(conf->instance_name),
 		.conf.request_ids = conf->request_id,
 		.conf.handler_ms = conf->timeouts.handler * 1000,
 		.loop = parts->loop,

@@ -306,7 +306,7 @@ static const char *worker_start(struct worker *w)
 	if (w->accounts == NULL)
 		return "accounts";
 	accounts_identify(w->accounts, &w->args->tally->keys,
-		(unsigned)w->args->conf->limits.client_prefix, w->args->sites->exempt);
+		(unsigned)w->args->conf->limits.client_ipv6_prefix, w->args->sites->exempt);
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)
 		return "passwords";

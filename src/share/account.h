@@ -1,9 +1,9 @@
 /*
  * account: one client, and what it holds of each of a worker's budgets (share/budget.h), over all
- * of its connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see client-prefix),
- * or all who come over unix sockets; behind a trusted proxy it is whom the proxy names. Connections
- * have an account (struct http_conn), and requests ask req_account() for theirs. On the loop's
- * thread.
+ * of its connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see
+ * client-ipv6-prefix), or all who come over unix sockets; behind a trusted proxy it is whom the
+ * proxy names. Connections have an account (struct http_conn), and requests ask req_account() for
+ * theirs. On the loop's thread.
  */
 #ifndef H2D_SHARE_ACCOUNT_H
 #define H2D_SHARE_ACCOUNT_H
@@ -43,7 +43,7 @@ struct account {
 	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
 	uint64_t mark;          /* a hash of id */
 	uint64_t limited;   /* the mark where limits hold; 0: they do not, or it is the crowd's */
-	bool exempt;        /* of limits by rate and number (limit-exempt) */
+	bool exempt;        /* of limits by rate and number (exempt) */
 	struct addr client; /* for logs: the address by which it was opened */
 	unsigned users;     /* connections, requests and budgets that have it open */
 	uint64_t keep_ms;   /* clock_ms() until which something is remembered of it; 0: nothing */

@@ -129,9 +129,9 @@ static void check_words(struct loader *l, const struct conf_tls *tls)
 		snprintf(text, sizeof(text), "ciphers: %s", fault.text);
 		certs_refuse(l, &tls->ciphers_at, text);
 	}
-	if (tls->curves != NULL && !tls_suites_check_curves(tls->curves, &fault)) {
-		snprintf(text, sizeof(text), "curves: %s", fault.text);
-		certs_refuse(l, &tls->curves_at, text);
+	if (tls->groups != NULL && !tls_suites_check_groups(tls->groups, &fault)) {
+		snprintf(text, sizeof(text), "groups: %s", fault.text);
+		certs_refuse(l, &tls->groups_at, text);
 	}
 }
 
@@ -171,7 +171,7 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	/* Each certificate would be refused for what was said of the words. */
 	if (l.rc == 0) {
 		c->tls->ciphers = conf->tls.ciphers;
-		c->tls->curves = conf->tls.curves;
+		c->tls->groups = conf->tls.groups;
 	}
 	load_all(&l, conf);
 	if (c->tls->first == NULL)
@@ -332,8 +332,8 @@ static void check_cert_names(
 {
 	if (s->name != NULL)
 		check_name(k, cert, s->name, &s->at);
-	for (unsigned i = 0; i < s->server_name.n; i++)
-		check_name(k, cert, s->server_name.v[i], &s->server_name_at);
+	for (unsigned i = 0; i < s->aliases.n; i++)
+		check_name(k, cert, s->aliases.v[i], &s->aliases_at);
 }
 
 void certs_check(

@@ -16,7 +16,7 @@ static struct tls_client_ca *client_cas_find(
 	for (unsigned i = 0; i < c->n; i++) {
 		struct tls_client_ca *ca = c->entries[i].ca;
 
-		if (strcmp(ca->file, tls->client_ca) == 0 && strcmp(ca->crl, tls->crl) == 0)
+		if (strcmp(ca->file, tls->client_ca) == 0 && strcmp(ca->crl, tls->client_crl) == 0)
 			return ca;
 	}
 	return NULL;
@@ -30,14 +30,14 @@ static struct tls_client_ca *client_cas_load(
 	struct tls_client_ca *ca;
 
 	/* A file that cannot be read is NULL, and a fault of conf's. */
-	if (tls->client_ca == NULL || *tls->client_ca == '\0' || tls->crl == NULL)
+	if (tls->client_ca == NULL || *tls->client_ca == '\0' || tls->client_crl == NULL)
 		return NULL;
 	ca = client_cas_find(c, tls);
 	if (ca != NULL)
 		return ca;
-	ca = tls_client_ca_load(tls->client_ca, tls->crl, &why);
+	ca = tls_client_ca_load(tls->client_ca, tls->client_crl, &why);
 	if (ca == NULL) {
-		fault(ctx, why.in_crl ? &tls->crl_at : &tls->client_ca_at, why.text);
+		fault(ctx, why.in_crl ? &tls->client_crl_at : &tls->client_ca_at, why.text);
 		return NULL;
 	}
 	c->entries[c->n++] = (struct client_cas_entry){ .ca = ca, .tls = tls };
@@ -60,7 +60,7 @@ int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn
 
 		if (ca == NULL && (tls->client_ca == NULL || *tls->client_ca != '\0'))
 			rc = -1;
-		if (tls->verify == VERIFY_OFF)
+		if (tls->client_verify == VERIFY_OFF)
 			continue;
 		c->of_server[i] = ca;
 		c->any |= ca != NULL;
@@ -104,19 +104,20 @@ static void client_cas_check_server(const struct conf_server_tls *tls,
 
 	if (tls->client_ca == NULL || *tls->client_ca == '\0')
 		return;
-	if (tls->verify == VERIFY_OFF) {
+	if (tls->client_verify == VERIFY_OFF) {
 		warn(ctx, &tls->client_ca_at,
-			"client-ca: nobody is asked for a certificate: verify = require or "
+			"client-ca: nobody is asked for a certificate: client-verify = require or "
 			"optional says who is");
 		return;
 	}
-	if (plain == NULL || tls->verify != VERIFY_REQUIRE)
+	if (plain == NULL || tls->client_verify != VERIFY_REQUIRE)
 		return;
 	snprintf(text, sizeof(text),
-		"verify = require: nobody is asked on the cleartext listener \"%.200s\": there "
+		"client-verify = require: nobody is asked on the cleartext listener \"%.200s\": "
+		"there "
 		"every request is served",
 		plain->address);
-	warn(ctx, &tls->verify_at, text);
+	warn(ctx, &tls->client_verify_at, text);
 }
 
 /* True: there is something to say. */
@@ -128,7 +129,7 @@ static bool check_lists(
 	if (tls_client_ca_doubt(e->ca, now, text, sizeof(text)) == NULL)
 		return false;
 	if (warn != NULL)
-		warn(ctx, &e->tls->crl_at, text);
+		warn(ctx, &e->tls->client_crl_at, text);
 	return true;
 }
 

@@ -48,16 +48,17 @@ static char *redirect_read_file(struct site_maker *m, const char *path, const st
 	ssize_t n = -1;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		site_maker_fault(m, pos, "redirects \"%.200s\": %s", path, strerror(errno));
+		site_maker_fault(m, pos, "redirect-file \"%.200s\": %s", path, strerror(errno));
 	else if (st.st_size > FILE_MAX)
 		site_maker_fault(
-			m, pos, "redirects \"%.200s\" is larger than %d bytes", path, FILE_MAX);
+			m, pos, "redirect-file \"%.200s\" is larger than %d bytes", path, FILE_MAX);
 	else
 		text = site_maker_room(m, (size_t)st.st_size, 1);
 	for (size_t got = 0; text != NULL && n != 0; got += (size_t)n) {
 		n = read(fd, text + got, (size_t)st.st_size - got);
 		if (n < 0) {
-			site_maker_fault(m, pos, "redirects \"%.200s\": %s", path, strerror(errno));
+			site_maker_fault(
+				m, pos, "redirect-file \"%.200s\": %s", path, strerror(errno));
 			text = NULL;
 			break;
 		}
@@ -259,12 +260,12 @@ const struct redirects *redirects_file_read(struct site_maker *m, const struct c
 		.status = s->scope.redirect_status,
 		.statuses = conf_table_row(
 			&conf_sections[CONF_SECTION_SERVER], SLICE("redirect-status")),
-		.at = { .file = s->redirects } };
+		.at = { .file = s->redirect_file } };
 	char *line;
 
-	if (*s->redirects == '\0')
+	if (*s->redirect_file == '\0')
 		return NULL;
-	r.rest = redirect_read_file(m, s->redirects, &s->redirects_at);
+	r.rest = redirect_read_file(m, s->redirect_file, &s->redirect_file_at);
 	if (r.rest == NULL || !redirect_room(&r))
 		return NULL;
 	while ((line = redirect_next_line(&r)) != NULL)

@@ -116,14 +116,14 @@ static void set_requests(struct site_maker *m, struct location *location,
 static void set_pace(struct site_maker *m, struct location *location, const struct conf_scope *p,
 	const struct conf_server *s, const struct conf_location *l)
 {
-	const char *block = block_of(m, &p->bytes_per_second_at, s, l);
+	const char *block = block_of(m, &p->client_bytes_per_second_at, s, l);
 	struct pace_limit *pace = site_maker_room(m, 1, sizeof(*pace));
 
-	if (m->oom || (p->bytes_per_second == 0 && p->connection_bytes_per_second == 0))
+	if (m->oom || (p->client_bytes_per_second == 0 && p->connection_bytes_per_second == 0))
 		return;
 	*pace = (struct pace_limit){
-		.of_client = p->bytes_per_second,
-		.of_client_at = &p->bytes_per_second_at,
+		.of_client = p->client_bytes_per_second,
+		.of_client_at = &p->client_bytes_per_second_at,
 		.of_connection = p->connection_bytes_per_second,
 		.of_connection_at = &p->connection_bytes_per_second_at,
 		.rule = rate_rule(block, "bytes"),
@@ -193,9 +193,8 @@ static void set_redirect(struct location *location, const struct conf_scope *p)
 	struct redirect *r = &location->redirect;
 
 	r->to = slice_str(p->redirect);
-	r->keeps = p->redirect_keep_path;
-	if (p->redirect_keep_path_at.file == NULL && r->to.n > 0)
-		r->keeps = r->to.p[r->to.n - 1] == '/';
+	r->keeps = p->redirect_keep_path == KEEP_AUTO ? slice_ends(r->to, SLICE("/"))
+						      : p->redirect_keep_path == KEEP_YES;
 	r->prefix = p->redirect_at.outer > 0 ? SLICE("/") : location->prefix;
 	r->status = p->redirect_status;
 }
@@ -304,7 +303,8 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->types = m->types;
 	location->autoindex = p->autoindex;
 	location->sendfile = p->sendfile;
-	location->follow_links = p->follow_links;
+	location->follow_links = p->follow_links == LINKS_ALL;
+	location->no_links = p->follow_links == LINKS_NONE;
 	location->precompressed = p->precompressed;
 	location->body_size = p->client_max_body_size;
 	set_names(m, location, p);

@@ -183,14 +183,14 @@ const struct access *site_access_exempt(struct site_maker *m)
 {
 	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address, as ranges have it */
 	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-	const struct conf_list *list = &m->limits->limit_exempt;
+	const struct conf_list *list = &m->limits->exempt;
 	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
 	struct access *access = site_maker_room(m, 1, sizeof(*access));
-	unsigned prefix = (unsigned)m->limits->client_prefix;
+	unsigned prefix = (unsigned)m->limits->client_ipv6_prefix;
 
 	if (m->oom || list->n == 0)
 		return NULL;
-	add_rules(m, v, list, "limit-exempt", true, &m->limits->limit_exempt_at);
+	add_rules(m, v, list, "exempt", true, &m->limits->exempt_at);
 	for (unsigned i = 0; i < list->n; i++) {
 		struct addr_range *r = &v[i].range;
 

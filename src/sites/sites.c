@@ -51,7 +51,7 @@ static void make_site(
 		if (slice_str(s->locations[i].store_folder).n > 0)
 			site->uploads_depth = site->upload_depth + 1;
 	site->upload_quota = s->upload_quota;
-	site->upload_expires = s->upload_expires;
+	site->resume_expires = s->resume_expires;
 	site->redirects = redirects_file_read(m, s);
 	site->health = slice_str(s->health);
 	site->health_at = s->health_at;
@@ -69,7 +69,7 @@ static void set_server_names(struct site_maker *m, struct sites *sites, const st
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		max += conf->servers[i].server_name.n;
+		max += conf->servers[i].aliases.n;
 	v = site_maker_room(m, max, sizeof(*v));
 	if (v == NULL)
 		return;
@@ -78,10 +78,10 @@ static void set_server_names(struct site_maker *m, struct sites *sites, const st
 
 		if (strcmp(s->name, "_") != 0)
 			v[n++] = (struct site_name){ site_maker_lower(m, slice_str(s->name)), i };
-		for (unsigned j = 0; j < s->server_name.n; j++)
-			v[n++] = (struct site_name){
-				site_maker_lower(m, slice_str(s->server_name.v[j])), i
-			};
+		for (unsigned j = 0; j < s->aliases.n; j++)
+			v[n++] =
+				(struct site_name){ site_maker_lower(m, slice_str(s->aliases.v[j])),
+					i };
 	}
 	qsort(v, n, sizeof(*v), site_name_order);
 	for (unsigned i = 0; i < n; i++)
@@ -142,8 +142,8 @@ static void set_tls(struct site *site, const struct conf_server_tls *conf,
 		site->expiries = certs_expiries(tls->certs, i, &site->nexpiries);
 	}
 	site->client_ca = tls->client_cas != NULL ? tls->client_cas[i] : NULL;
-	site->needs_certificate = conf->verify == VERIFY_REQUIRE;
-	site->verify_at = conf->verify_at;
+	site->needs_certificate = conf->client_verify == VERIFY_REQUIRE;
+	site->verify_at = conf->client_verify_at;
 }
 
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
@@ -172,7 +172,7 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		set_proxies(&m, sites, conf);
 		sites->exempt = site_access_exempt(&m);
 		set_connections(&m, sites);
-		sites->dry_run = conf->limits.limit_dry_run;
+		sites->dry_run = conf->limits.dry_run;
 	}
 	if (m.oom)
 		site_maker_fault(&m, &conf_command_line, "out of memory");

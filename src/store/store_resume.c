@@ -48,9 +48,9 @@ const struct err *store_resume_offered(struct store *s)
 	struct upload_field u;
 
 	upload_field_parse(req->fields, req->nfields, &u);
-	if (req->method == H2D_POST && (!u.has_complete || req->site->upload_expires == 0))
+	if (req->method == H2D_POST && (!u.has_complete || req->site->resume_expires == 0))
 		return ERR_UPLOAD_FIELDS;
-	if (req->site->upload_expires == 0)
+	if (req->site->resume_expires == 0)
 		return NULL;
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || (u.complete && !u.takes_104))
@@ -87,7 +87,7 @@ const struct err *store_resume_asked(struct store *s, struct slice token)
 
 	if (err != NULL)
 		return err;
-	if (token.n != STORE_TOKEN || s->req->site->upload_expires == 0)
+	if (token.n != STORE_TOKEN || s->req->site->resume_expires == 0)
 		return ERR_UPLOAD_NONE;
 	memcpy(s->work.part->ticket.token, token.p, token.n);
 	s->below = sizeof(H2D_UPLOAD_PATH) - 1 + token.n;
@@ -110,7 +110,7 @@ static void tell_number(struct h2d_req *req, struct slice name, uint64_t v)
 
 static const char *limits(struct h2d_req *req)
 {
-	unsigned long long max = req->location->body_size, age = req->site->upload_expires;
+	unsigned long long max = req->location->body_size, age = req->site->resume_expires;
 
 	if (max == 0)
 		return arena_printf(&req->arena, "max-age=%llu", age);
@@ -238,7 +238,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 void h2d_store_offer(struct h2d_req *req)
 {
 	HANDLER_CALL();
-	if (req->site->upload_expires == 0)
+	if (req->site->resume_expires == 0)
 		return;
 	reply_add(req, SLICE("accept-patch"), SLICE(UPLOAD_MEDIA_TYPE));
 	tell_field(req, SLICE("upload-limit"), limits(req));

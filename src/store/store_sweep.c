@@ -102,7 +102,7 @@ static uint64_t expires(const struct files *f, const struct sites *sites, const 
 	uint64_t longest = 0;
 
 	for (const struct site *s = sites->v; s != sites->v + sites->n; s++) {
-		uint64_t one = s->upload_expires > 0 ? s->upload_expires : OFF_MAX_AGE;
+		uint64_t one = s->resume_expires > 0 ? s->resume_expires : OFF_MAX_AGE;
 
 		if (has_folder(s) && slice_eq(s->uploads, site->uploads) &&
 			strcmp(root_of(f, s), root_of(f, site)) == 0 && one > longest)
@@ -139,7 +139,7 @@ static uint64_t every(const struct sites *sites)
 	uint64_t s = EVERY_MAX_S;
 
 	for (unsigned i = 0; i < sites->n; i++) {
-		uint64_t expires = sites->v[i].upload_expires;
+		uint64_t expires = sites->v[i].resume_expires;
 
 		if (sites->v[i].uploads.n > 0 && expires > 0 && expires / 4 < s)
 			s = expires / 4;

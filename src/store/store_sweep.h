@@ -1,6 +1,6 @@
 /*
  * store_sweep: removes what uploads of workers that died left behind, and uploads that nobody has
- * resumed for upload-expires seconds, and walks folders for their sums. A worker calls it when it
+ * resumed for resume-expires seconds, and walks folders for their sums. A worker calls it when it
  * starts and from time to time; a thread does it.
  */
 #ifndef H2D_STORE_STORE_SWEEP_H

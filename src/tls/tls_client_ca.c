@@ -61,8 +61,9 @@ const char *tls_client_ca_doubt(const struct tls_client_ca *ca, int64_t now, cha
 			name, sizeof(name));
 		if (authority != NULL ? has_list(ca->store, authority) : !is_late(list, now))
 			continue;
-		snprintf(buf, size, "crl %.200s: the list of %s is %s: its clients are refused",
-			ca->crl, name, authority != NULL ? "not in it" : "too old");
+		snprintf(buf, size,
+			"client-crl %.200s: the list of %s is %s: its clients are refused", ca->crl,
+			name, authority != NULL ? "not in it" : "too old");
 		return buf;
 	}
 	return NULL;
@@ -324,8 +325,8 @@ static bool read_files(struct tls_client_ca *ca, EVP_MD_CTX *md, struct tls_clie
 	}
 	if (why != NULL)
 		snprintf(fault->text, sizeof(fault->text), "%s %.300s: %s",
-			fault->in_crl ? "crl" : "client-ca", fault->in_crl ? ca->crl : ca->file,
-			why);
+			fault->in_crl ? "client-crl" : "client-ca",
+			fault->in_crl ? ca->crl : ca->file, why);
 	ERR_clear_error();
 	return why == NULL;
 }

@@ -18,7 +18,7 @@ struct tls_client_ca {
 	unsigned char id[SHA256_DIGEST_LENGTH]; /* of what is in the files */
 };
 
-/* Why they cannot be used: "client-ca FILE: why", "crl FILE: why". */
+/* Why they cannot be used: "client-ca FILE: why", "client-crl FILE: why". */
 struct tls_client_ca_fault {
 	bool in_crl;
 	char text[512];

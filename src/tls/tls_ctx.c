@@ -131,7 +131,7 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	tls_client_ca_prepare(ssl);
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
 	       SSL_CTX_set_max_proto_version(ssl, max) == 1 && tls_suites_use(ssl, ctx->ciphers) &&
-	       tls_suites_use_curves(ssl, ctx->curves) &&
+	       tls_suites_use_groups(ssl, ctx->groups) &&
 	       SSL_CTX_set_num_tickets(ssl, ctx->no_tickets ? 0 : 1) == 1 && tls_tickets_use(ssl) &&
 	       tls_staple_use(ssl);
 }

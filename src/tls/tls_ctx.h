@@ -23,7 +23,7 @@ struct tls_ctx {
 	bool no_tickets;   /* nor any other way to resume */
 	bool rejects;      /* names that choose does not know, and none: there is no default */
 	/* As in tls/tls_suites.h; NULL: h2d's own choice. */
-	const char *ciphers, *curves;
+	const char *ciphers, *groups;
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default: of those that are asked for no name that is known */
 	tls_choose *choose;     /* NULL: always the default */

@@ -26,7 +26,8 @@ static const char suites_tls13[] =
  * The first list needs OpenSSL 3.5. A client that sends a key for the hybrid group means what is
  * said to stay secret for decades; for all others X25519 is the cheapest for the server.
  */
-static const char *const groups[] = { "X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384" };
+static const char *const automatic[] = { "X25519MLKEM768:X25519:P-256:P-384",
+	"X25519:P-256:P-384" };
 
 /* Words that lists exclude to be safe, "!RC4", where OpenSSL has no such suites any more. */
 static const char *const gone[] = { "3DES", "DES", "EXP", "EXPORT", "EXPORT40", "EXPORT56", "IDEA",
@@ -150,9 +151,9 @@ bool tls_suites_check(const char *ciphers, struct tls_fault *fault)
 	return check_words(ciphers, is_suite, "suite", fault);
 }
 
-bool tls_suites_check_curves(const char *curves, struct tls_fault *fault)
+bool tls_suites_check_groups(const char *groups, struct tls_fault *fault)
 {
-	return check_words(curves, is_group, "curve", fault);
+	return check_words(groups, is_group, "group", fault);
 }
 
 /* --- use -------------------------------------------------------------------------------------- */
@@ -188,13 +189,13 @@ bool tls_suites_use(SSL_CTX *ssl, const char *ciphers)
 	       SSL_CTX_set_ciphersuites(ssl, tls13[0] != '\0' ? tls13 : suites_tls13) == 1;
 }
 
-bool tls_suites_use_curves(SSL_CTX *ssl, const char *curves)
+bool tls_suites_use_groups(SSL_CTX *ssl, const char *groups)
 {
-	if (!is_auto(curves))
-		return SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)curves) == 1;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+	if (!is_auto(groups))
+		return SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)groups) == 1;
+	for (size_t i = 0; i < sizeof(automatic) / sizeof(automatic[0]); i++) {
 		/* The macro's own cast drops const; OpenSSL writes nothing there. */
-		if (SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)groups[i]) == 1)
+		if (SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)automatic[i]) == 1)
 			return true;
 	}
 	return false;

@@ -9,14 +9,14 @@
 
 /* Whether OpenSSL knows each word; else a fault that has the first one that it does not. */
 bool tls_suites_check(const char *ciphers, struct tls_fault *fault);
-bool tls_suites_check_curves(const char *curves, struct tls_fault *fault);
+bool tls_suites_check_groups(const char *groups, struct tls_fault *fault);
 
 /*
  * Suites of TLS 1.3 are the words that begin with "TLS_"; a version that has none in the list keeps
  * h2d's own. False: OpenSSL lets none of them through.
  */
 bool tls_suites_use(SSL_CTX *ssl, const char *ciphers);
-bool tls_suites_use_curves(SSL_CTX *ssl, const char *curves);
+bool tls_suites_use_groups(SSL_CTX *ssl, const char *groups);
 
 /* ALPN asks whether the suite that was chosen is fit for HTTP/2 (RFC 9113, 9.2.2). */
 bool tls_suites_carry_h2(const SSL *ssl);

@@ -29,7 +29,7 @@ static void begin(void)
 	static const char text[] =
 		"listen \"127.0.0.1:0\" { tls = false }\nerror-log = \"/dev/null\"\n"
 		"cache { max-size = 0 }\nworker-processes = 2\ndispatch = acceptor\n"
-		"server \"_\" { root = \"/tmp\" }\n";
+		"user = \"root\"\nserver \"_\" { root = \"/tmp\" }\n";
 	int fd = mkstemp(conf_path);
 	struct ctl_msg up = { .type = CTL_UP };
 

@@ -88,7 +88,7 @@ def test_scraped(server, prometheus):
 		'count(h2d_requests_total{worker=~"0|1"})': 2,
 		"histogram_quantile(0.9, sum by (le) (h2d_request_duration_seconds_bucket)) >= bool 0": 1,
 		"h2d_build_info": 1,
-		"count(sum by (instance) (h2d_workers) * on (instance) group_left (server_id) h2d_machine_info)": 1,
+		"count(sum by (instance) (h2d_workers) * on (instance) group_left (instance_name) h2d_machine_info)": 1,
 		"up": 1,
 	}
 	# After a scrape that took too long, on a busy machine, everything is gone until the next one.

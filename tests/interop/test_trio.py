@@ -93,7 +93,7 @@ def test_tickets(trio):
 		subprocess.run(rotate, check=True)
 		for m, n in zip(trio.machines, counts):
 			m.say("reload")
-			assert m.server.log_text().count("session tickets: the keys of") > n
+			m.server.log.wait("session tickets: the keys of", count=n + 1)
 	nothing_failed(trio.play("ticket keys rotated", do))
 
 

@@ -32,7 +32,7 @@ SLOW = float(os.environ.get("H2D_TRIO_SLOW", "0.4"))  # seconds of a slow downlo
 LONG = "H2D_TRIO_SECONDS" in os.environ
 TRANSFERS = 4 * PROCESSES  # under way at a time: one each way, of each kind
 PAGE = "<p>page"
-CONF = """server-id = "%(name)s"
+CONF = """instance-name = "%(name)s"
 trusted-proxies = {"%(balancer)s"}
 client-address = x-forwarded-for
 shutdown-timeout = 60

@@ -94,6 +94,11 @@ class LogReader(threading.Thread):
 		return self.ended
 
 
+def with_user(conf):
+	"""Started as root, h2d asks for the user of its workers: root, unless conf names another one."""
+	return conf if os.geteuid() != 0 or re.search(r"^\s*user\s*=", conf, re.M) else conf + '\nuser = "root"\n'
+
+
 class Server:
 	"""
 	conf: global directives; sections: further sections as text; listens: names out of
@@ -163,9 +168,9 @@ class Server:
 		if "tls" in self.listens:
 			text.append('listen "127.0.0.1:0" { tls = true }')
 		if "unix" in self.listens:
-			text.append('listen "unix:%s" { tls = false  mode = "0666" }' % self.unix_path)
+			text.append('listen "unix:%s" { tls = false  socket-mode = "0666" }' % self.unix_path)
 		if self.admin:
-			text.append('listen "unix:%s" { admin = true  mode = "0600" }' % self.admin_path)
+			text.append('listen "unix:%s" { admin = true  socket-mode = "0600" }' % self.admin_path)
 		if "tls" in self.listens:
 			text.append('tls { certificate = "%s"  certificate-key = "%s" }'
 				% (self.cert.cert, self.cert.key))
@@ -180,12 +185,17 @@ class Server:
 		"""Replaces the configuration file."""
 		temporary = self.conf_path + ".new"
 		with open(temporary, "w") as f:
-			f.write(text)
+			f.write(with_user(text))
 		os.rename(temporary, self.conf_path)
 
 	# --- life -------------------------------------------------------------------------------
 
 	def command(self, *args):
+		if os.geteuid() == 0 and "-r" in args and "-f" not in args:
+			args += ("-u", "root")
+		elif "-f" in args and os.path.isfile(args[args.index("-f") + 1]) and args[args.index("-f") + 1] != self.conf_path:
+			with open(args[args.index("-f") + 1], errors="replace") as f:
+				args += ("-u", "root") if with_user(f.read()).endswith('user = "root"\n') else ()
 		return WRAPPER + [self.binary] + list(args)
 
 	def environment(self):

@@ -65,7 +65,7 @@ class Run:
 			os.symlink(path, server.path("etc", "h2d", "tls", "server." + name))
 		self.write(conf)
 		server.listens = self.listens(conf)
-		server.put_conf('worker-processes = 1\npid-file = "%s"\nlisten "unix:%s" { admin = true  mode = "0600" }\ninclude("%s")\n'
+		server.put_conf('worker-processes = 1\npid-file = "%s"\nlisten "unix:%s" { admin = true  socket-mode = "0600" }\ninclude("%s")\n'
 			% (server.pid_path, server.admin_path, self.conf))
 
 	def listens(self, conf):

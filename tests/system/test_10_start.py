@@ -13,7 +13,7 @@ import pytest
 import client
 import procs
 import server as srv
-from harness import need_ipv6
+from harness import need_ipv6, needs_root
 
 NOBODY = 65534
 
@@ -359,6 +359,17 @@ def test_defaults_without_a_file(h2d):
 			assert c.get("/files/x").status == 404
 			assert c.get("/status.json").status == 404
 	assert not [n for n in os.listdir(server.dir) if n.endswith(".pid")]
+
+
+@needs_root("starts as root")
+def test_as_root_a_user_is_required(h2d):
+	server = h2d.new(admin=False)
+	with open(server.conf_path, "w") as f:
+		f.write('listen "127.0.0.1:0" { }\nserver "_" { root = "www" }\n')
+	for args in ((), ("-t",)):
+		assert 'started as root, and no user is set: set user = "NAME" (or -u NAME)' in server.run(*args, check=1).err
+	server.spawn("-f", server.conf_path, "-u", "nobody")
+	server.log.wait(" listening on ")
 
 
 def test_defaults_with_tls(h2d, cert):

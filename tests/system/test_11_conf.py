@@ -24,7 +24,7 @@ server "_" {
 	location "/old" { redirect = "/new/"  redirect-status = 308  auth-basic-file = "@ROOT@/users" }
 }
 server "www.example.com" {
-	server-name = {"example.com", "*.Example.org"}
+	aliases = {"example.com", "*.Example.org"}
 	root = "@ROOT@"
 	autoindex = true
 	tls { certificate = "@CERT@"  certificate-key = "@KEY@" }
@@ -103,7 +103,7 @@ def test_every_fault_is_reported(h2d):
 def test_two_hundred_servers(h2d):
 	server = h2d.new(listens=("tcp",))
 	server.put_conf(server.conf_text + "".join(
-		'server "s%d.example" { root = "%s"  server-name = {"*.s%d.example"}  location "/a" {} }\n'
+		'server "s%d.example" { root = "%s"  aliases = {"*.s%d.example"}  location "/a" {} }\n'
 		% (i, server.root, i) for i in range(200)))
 	server.start()
 	with server.connect("tcp") as c:

@@ -16,7 +16,7 @@ MISTAKES = {
 	"no quotes": ("user = www-data\n" + SERVED, 1, "needs double quotes"),
 	"single quotes": ("server \"_\" {\nroot = 'www'\n}\n", 2, "double quotes"),
 	"typographic quotes": ("server \"_\" {\nroot = \u201cwww\u201d\n}\n", 2, "typographic quotation marks"),
-	"one string for a list": ('server "_" {\nroot = "www"\nindex = "a.html"\n}\n', 3, "a list of strings in braces"),
+	"a word for a list": ('server "_" {\nroot = "www"\nindex = a.html\n}\n', 3, "a list of strings in braces"),
 	"a root that is not there": ('server "_" {\nroot = "nowhere"\n}\n', 2, "nowhere"),
 	"a port alone": ('listen "80" { }\n' + SERVED, 1, "ADDRESS:PORT"),
 	"a star for all addresses": ('listen "*:80" { }\n' + SERVED, 1, "*:80"),
@@ -53,7 +53,7 @@ MISTAKES = {
 	"a path without quotes": ('server "_" {\nroot = "www"\nlocation /a { }\n}\n', 3, 'is quoted: location "/a" { ... }'),
 	"a colon and a port": ('listen ":80" { }\n' + SERVED, 1, "write 0.0.0.0:PORT"),
 	"two addresses in one title": ('listen "127.0.0.1:80 [::1]:80" { }\n' + SERVED, 1, "one address stands in a title"),
-	"https:// in a name": ('server "_" {\nroot = "www"\nserver-name = {"https://a.org"}\n}\n', 3, "without https://"),
+	"https:// in a name": ('server "_" {\nroot = "www"\naliases = {"https://a.org"}\n}\n', 3, "without https://"),
 	"an international name": ('server "b\u00fccher.de" { root = "www" }\n', 1, "xn--"),
 	"a home": ('server "_" {\nroot = "~/www"\n}\n', 2, '"~" is not expanded'),
 	"a space in a size": ("cache { max-size = 256 M }\n" + SERVED, 1, "no space in a size or a time: 256M"),
@@ -68,8 +68,8 @@ MISTAKES = {
 	"files by regular expression": ('server "_" {\nroot = "www"\nfiles ~* \\.png$ {\n}\n}\n', 3, 'files "pattern" { ... }'),
 	"error-page as a key": ('server "_" {\nroot = "www"\nerror-page = {"404"}\n}\n', 3, 'error-page "status" { ... }'),
 	"ssl behind an address": ('listen "127.0.0.1:443 ssl" { }\n' + SERVED, 1, "in the braces, tls = true"),
-	"two names in a title": ('server "a.org b.org" { root = "www" }\n', 1, 'server-name = {"a.org", "b.org"}'),
-	"a list of names as title": ('server {"a.org", "b.org"} { root = "www" }\n', 1, "further names stand in server-name"),
+	"two names in a title": ('server "a.org b.org" { root = "www" }\n', 1, 'aliases = {"a.org", "b.org"}'),
+	"a list of names as title": ('server {"a.org", "b.org"} { root = "www" }\n', 1, "further names stand in aliases"),
 	"a list of addresses as title": ('listen {"127.0.0.1:80", "[::1]:80"} { }\n' + SERVED, 1, "each has a section of its own"),
 	"a group of its own": ('group = "www-data"\n' + SERVED, 1, "its group comes along"),
 	"a variable of the shell": ('server "_" {\nroot = "$HOME/www"\n}\n', 2, "${NAME}"),
@@ -127,7 +127,7 @@ WARNED = {
 	"a server that is sent to itself": (('listen "127.0.0.1:80" { }\nserver "a.org" { redirect = "http://a.org/" }\n', ""),
 		'comes back to server "a.org": clients go in circles'),
 	"servers in a circle": (('listen "127.0.0.1:80" { }\nserver "a.org" { redirect = "http://www.a.org/" }\n'
-		'server "b.org" { server-name = {"www.a.org"}  redirect = "http://a.org/" }\n', ""), 'comes back to server "a.org": clients go in circles'),
+		'server "b.org" { aliases = {"www.a.org"}  redirect = "http://a.org/" }\n', ""), 'comes back to server "a.org": clients go in circles'),
 	"a page that is sent below itself": (('listen "127.0.0.1:80" { }\nserver "a.org" { root = "www"  location "/a" { redirect = "http://a.org/a/b.html" } }\n',
 		""), 'comes back to location "/a": clients go in circles'),
 	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts everybody"),
@@ -137,9 +137,9 @@ WARNED = {
 	"a burst of a location alone": ('location "/a" { requests-burst = 10 }', "requests-burst does nothing without requests-per-second"),
 	"a burst where the rate is off": (("limits { requests-per-second = 5 }\n", 'requests-per-second = 0  requests-burst = 10'),
 		"requests-burst does nothing without requests-per-second"),
-	"exempt of nothing": (('limits { limit-exempt = {"10.0.0.0/8"} }\n', ""), "limit-exempt does nothing"),
-	"everybody is exempt": (('limits { requests-per-second = 5  limit-exempt = {"::/0"} }\n', ""), "limits hold for nobody"),
-	"a dry run of nothing": (("limits { limit-dry-run = true }\n", ""), "limit-dry-run does nothing"),
+	"exempt of nothing": (('limits { exempt = {"10.0.0.0/8"} }\n', ""), "exempt does nothing"),
+	"everybody is exempt": (('limits { requests-per-second = 5  exempt = {"::/0"} }\n', ""), "limits hold for nobody"),
+	"a dry run of nothing": (("limits { dry-run = true }\n", ""), "dry-run does nothing"),
 	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "access-log-format is a key of its own"),
 }
 
@@ -150,8 +150,7 @@ def test_warning(h2d, name):
 	top, inside = text if isinstance(text, tuple) else ("", text)
 	server = h2d.new(admin=False)
 	os.makedirs(server.path("www"), exist_ok=True)
-	with open(server.path("h2d.conf"), "w") as f:
-		f.write('%sserver "_" { root = "www"\n%s }\n' % (top, inside))
+	server.put_conf('%sserver "_" { root = "www"\n%s }\n' % (top, inside))
 	said = [line for line in server.run("-t", check=0).err.splitlines() if words in line]
 	assert said and all(re.search(r"h2d\.conf:\d: warning: ", line) for line in said), server.run("-t").err
 
@@ -162,9 +161,9 @@ def test_warning(h2d, name):
 	'files "*.tar.gz" { cache-control = "public, max-age=3600" }',
 	'cache-control = "public, max-age=31536000, stale-while-revalidate=60, immutable, no-cache=\\"x-a\\""  files "robots.txt" { }',
 	'return-except = {"192.0.2.1"}  location "/a" { return = 503  redirect = "/b/" }  location "/b" { redirect-status = 302 }',
-	'redirect = "https://a.org/"  server-name = {"a.org"}',  # another program has the port of https
-	'server-name = {"a.org"}  location "/old/" { redirect = "http://a.org/new/" }',
-	'server-name = {"a.org"}  location "/old/" { redirect = "http://a.org:8080/old/" }',
+	'redirect = "https://a.org/"  aliases = {"a.org"}',  # another program has the port of https
+	'aliases = {"a.org"}  location "/old/" { redirect = "http://a.org/new/" }',
+	'aliases = {"a.org"}  location "/old/" { redirect = "http://a.org:8080/old/" }',
 	'requests-burst = 10  location "/a" { requests-per-second = 5 }  location "/b" { requests-burst = 0 }',
 	'requests-per-second = 5  location "/a" { requests-burst = 10 }',
 ])
@@ -173,9 +172,28 @@ def test_no_warning(h2d, inside):
 	os.makedirs(server.path("www"), exist_ok=True)
 	with open(server.path("users"), "w") as f:
 		f.write("# ours\n\nanna:$2y$05$abcdefghijklmnopqrstuu\r\nold:*\n")
-	with open(server.path("h2d.conf"), "w") as f:
-		f.write('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
+	server.put_conf('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
 	assert "warning" not in server.run("-t", check=0).err
+
+
+# Former names of keys: the section, the line there, and the name of today.
+FORMER = [("", "server-id", '"a"', "instance-name"), ("", "health-image", "true", "health-waits-for-cache"),
+	("listen", "mode", '"0600"', "socket-mode"), ("listen", "group", '"a"', "socket-group"), ("tls", "curves", '"X25519"', "groups"),
+	("limits", "bytes-per-second", "1", "client-bytes-per-second"), ("limits", "client-prefix", "64", "client-ipv6-prefix"),
+	("limits", "limit-exempt", "{}", "exempt"), ("limits", "limit-dry-run", "true", "dry-run"), ("server", "server-name", '{"a"}', "aliases"),
+	("server", "redirects", '"a"', "redirect-file"), ("server", "upload-expires", "1", "resume-expires"),
+	("server tls", "verify", "require", "client-verify"), ("server tls", "crl", '"a"', "client-crl"),
+	("location", "bytes-per-second", "1", "client-bytes-per-second")]
+PLACES = {"": "%s", "listen": 'listen ":80" { %s }', "tls": "tls { %s }", "limits": "limits { %s }", "server": 'server "a" { root = "www"  %s }',
+	"server tls": 'server "a" { root = "www"  tls { %s } }', "location": 'server "a" { root = "www"  location "/a" { %s } }'}
+
+
+@pytest.mark.parametrize("place,old,value,new", FORMER, ids=[row[1] for row in FORMER])
+def test_a_former_name(h2d, place, old, value, new):
+	server = h2d.new(admin=False)
+	server.put_conf(SERVED + PLACES[place] % ("%s = %s" % (old, value)) + "\n")
+	section = place.split(" ")[-1] or "the top level"
+	assert re.search(r'h2d\.conf:2: unknown key "%s" in .*: in h2d, %s is %s in %s$' % (old, old, new, section), server.run("-t", check=1).err, re.M)
 
 
 def test_each_mistake_is_another():
@@ -189,8 +207,7 @@ def test_a_user_with_its_group(h2d):
 	"""As chown has it."""
 	server = h2d.new(admin=False)
 	os.makedirs(server.path("www"), exist_ok=True)
-	with open(server.path("h2d.conf"), "w") as f:
-		f.write('user = "root:root"\n' + SERVED)
+	server.put_conf('user = "root:root"\n' + SERVED)
 	assert re.search(r'h2d\.conf:1: user "root:root" .*: it is named alone, its group comes along', server.run("-t", check=1).err)
 
 
@@ -240,7 +257,6 @@ def test_passwords_that_are_never_right(h2d):
 def test_cache_larger_than_memory(h2d):
 	server = h2d.new(admin=False)
 	os.makedirs(server.path("www"), exist_ok=True)
-	with open(server.path("h2d.conf"), "w") as f:
-		f.write("cache {\nmax-size = 1023G }\n" + SERVED)
+	server.put_conf("cache {\nmax-size = 1023G }\n" + SERVED)
 	done = server.run("-t", check=0)
 	assert re.search(r"h2d\.conf:2: warning: max-size: the cache takes .* that h2d has here", done.err), done.err

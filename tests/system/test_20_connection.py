@@ -173,13 +173,13 @@ def test_ipv6(h2d):
 		assert client.Client(s).get("/").status == 200
 
 
-def test_both_wildcards_on_one_port(h2d):
-	"""[::] is IPv6 only, so both lines serve both."""
+@pytest.mark.parametrize("listen", ['listen "0.0.0.0:%d" {}\nlisten "[::]:%d" {}', 'listen ":%d" {} # %d'], ids=["two lines", "one"])
+def test_both_wildcards_on_one_port(h2d, listen):
+	"""[::] is IPv6 only, so both lines serve both, and so does the one without a host."""
 	need_ipv6()
 	server = h2d.new(listens=("tcp",))
 	port = procs.free_port()
-	server.put_conf(server.conf_text.replace('listen "127.0.0.1:0" { tls = false }',
-		'listen "0.0.0.0:%d" {}\nlisten "[::]:%d" {}' % (port, port)))
+	server.put_conf(server.conf_text.replace('listen "127.0.0.1:0" { tls = false }', listen % (port, port)))
 	server.spawn()
 	server.log.wait(" listening on ", count=3)
 	server.wait_up()

@@ -435,7 +435,10 @@ def test_the_largest_header_size(h2d):
 		assert c.get("/?" + "a" * 1000000, headers=[("x", "b" * 1000000)]).status == 200
 
 
-def test_server_tokens_off(h2d):
-	server = h2d(conf="server-tokens = false")
+@pytest.mark.parametrize("tokens,value", [("name", "h2d"), ("off", None)])
+def test_server_tokens(h2d, tokens, value):
+	server = h2d(conf="server-tokens = " + tokens)
 	with server.connect("tcp") as c:
-		assert c.get("/").get("server") == "h2d"
+		assert c.get("/").get("server") == value
+	with server.h1() as c:
+		assert c.get("/").get("server") == value

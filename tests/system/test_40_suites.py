@@ -67,7 +67,7 @@ def test_forbidden_suites_never_carry_h2(h2d):
 
 
 def test_suites_and_curves_by_their_words(h2d):
-	server = start(h2d, 'protocols = {"TLSv1.3"}  ciphers = "TLS_AES_256_GCM_SHA384"  curves = "secp384r1"')
+	server = start(h2d, 'protocols = {"TLSv1.3"}  ciphers = "TLS_AES_256_GCM_SHA384"  groups = "secp384r1"')
 	with client.tls_socket(server.ports["tls"]) as s:
 		assert s.cipher()[0] == "TLS_AES_256_GCM_SHA384"
 	assert group(server) in ("P-384", "secp384r1")
@@ -76,7 +76,7 @@ def test_suites_and_curves_by_their_words(h2d):
 
 @pytest.mark.parametrize("keys, said", [
 	('ciphers = "ECDHE+AESGCM:nonsense"', 'ciphers: "nonsense" is no suite that OpenSSL has'),
-	('curves = "X25519:P-255"', 'curves: "P-255" is no curve that OpenSSL has'),
+	('groups = "X25519:P-255"', 'groups: "P-255" is no group that OpenSSL has'),
 	('ciphers = auto', 'ciphers must be'),
 ])
 def test_words_that_are_none(h2d, keys, said):

@@ -31,7 +31,7 @@ def put(server, certs, default=True, blocks=None, rejects=False):
 	"""The tls sections: of the top level, of server "_", of a.example, of *.wild.example; and none."""
 	text = ['worker-processes = 2', 'pid-file = "%s"' % server.pid_path,
 		'listen "127.0.0.1:0" { tls = true }',
-		'listen "unix:%s" { admin = true  mode = "0600" }' % server.admin_path]
+		'listen "unix:%s" { admin = true  socket-mode = "0600" }' % server.admin_path]
 	if default:
 		text.append(tls(certs["default.example"]).replace("{", "{ reject-handshake = %s " % str(rejects).lower()))
 	for name, cert in (blocks or BLOCKS).items():
@@ -240,7 +240,7 @@ def test_a_certificate_and_a_log_for_each_host(h2d, certs):
 	server.put_conf("""worker-processes = 1
 pid-file = "%s"
 listen "127.0.0.1:0" { tls = true }
-listen "unix:%s" { admin = true  mode = "0600" }
+listen "unix:%s" { admin = true  socket-mode = "0600" }
 cache { rescan-interval = 1 }
 access-log = "%s"
 %s

@@ -51,7 +51,7 @@ def issued(tmp_path_factory):
 
 def put(server, certificate, key, names=()):
 	server.put_conf('worker-processes = 1\npid-file = "%s"\nlisten "127.0.0.1:0" { tls = true }\nlisten "127.0.0.1:0" { tls = false }\nlisten "unix:%s" { admin = true }\n'
-		'tls {\ncertificate = "%s"\ncertificate-key = "%s"\n}\nserver "_" {\nroot = "%s"\nserver-name = {%s}\n}\n' % (
+		'tls {\ncertificate = "%s"\ncertificate-key = "%s"\n}\nserver "_" {\nroot = "%s"\naliases = {%s}\n}\n' % (
 		server.pid_path, server.admin_path, certificate, key, server.root, ", ".join('"%s"' % n for n in names)))
 
 

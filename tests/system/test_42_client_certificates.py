@@ -39,7 +39,7 @@ def block(server, name, tls="", more=""):
 
 
 def vouched(ca, verify="require", crl=True):
-	return 'client-ca = "%s"  verify = %s  %s' % (ca.cert, verify, 'crl = "%s"' % ca.crl if crl else "")
+	return 'client-ca = "%s"  client-verify = %s  %s' % (ca.cert, verify, 'client-crl = "%s"' % ca.crl if crl else "")
 
 
 @pytest.fixture
@@ -192,20 +192,20 @@ def test_an_old_list(h2d, people, tmp_path):
 	server = h2d.new(listens=("tls",))
 	server.put_conf(server.conf_text.replace('server "_" {', 'server "_" { tls { %s }' % vouched(ca)))
 	server.start()
-	assert re.search(r"h2d\.conf:\d+: warning: crl .*: the list of /CN=late is too old: its clients are refused", server.run("-t", check=0).err)
+	assert re.search(r"h2d\.conf:\d+: warning: client-crl .*: the list of /CN=late is too old: its clients are refused", server.run("-t", check=0).err)
 	assert ask(server, None, bob).status == 400
 	server.log.wait(r"refused: CRL has expired \(CN=bob\)")
 
 
 FAULTS = (
-	("verify = require", "verify needs client-ca"),
-	('crl = "{crl}"', "crl needs client-ca"),
-	('client-ca = "{none}"  verify = optional', "client-ca .*No such file"),
-	('client-ca = "{text}"  verify = optional', "client-ca .*there is no certificate in it"),
-	('client-ca = "{ca}"  verify = optional  crl = "{ca}"', "crl .*there is no list of revoked certificates in it"),
-	('client-ca = "{ca}"  verify = optional  crl = "{none}"', "crl .*No such file"),
-	('client-ca = "{half}"  verify = optional', "client-ca .*: "),
-	('client-ca = "{ca}"  verify = always', "verify"),
+	("client-verify = require", "client-verify needs client-ca"),
+	('client-crl = "{crl}"', "client-crl needs client-ca"),
+	('client-ca = "{none}"  client-verify = optional', "client-ca .*No such file"),
+	('client-ca = "{text}"  client-verify = optional', "client-ca .*there is no certificate in it"),
+	('client-ca = "{ca}"  client-verify = optional  client-crl = "{ca}"', "client-crl .*there is no list of revoked certificates in it"),
+	('client-ca = "{ca}"  client-verify = optional  client-crl = "{none}"', "client-crl .*No such file"),
+	('client-ca = "{half}"  client-verify = optional', "client-ca .*: "),
+	('client-ca = "{ca}"  client-verify = always', "client-verify"),
 )
 
 
@@ -226,10 +226,10 @@ def test_warnings(h2d, people):
 	server = h2d.new()
 	server.put_conf(server.conf_text + block(server, "off.example", vouched(people.ca, "off"))
 		+ block(server, "must.example", vouched(people.ca))
-		+ block(server, "list.example", 'client-ca = "%s"  crl = "%s"  verify = optional' % (people.ca.cert, people.other.crl)))
+		+ block(server, "list.example", 'client-ca = "%s"  client-crl = "%s"  client-verify = optional' % (people.ca.cert, people.other.crl)))
 	said = server.run("-t", check=0).err
 	assert "client-ca: nobody is asked for a certificate" in said
-	assert 'verify = require: nobody is asked on the cleartext listener' in said
+	assert 'client-verify = require: nobody is asked on the cleartext listener' in said
 	assert "the list of /CN=house is not in it" in said
 
 
@@ -237,7 +237,7 @@ def test_dump(server):
 	"""-T is read back as it was meant."""
 	text = server.run("-T", check=0).out
 	server.put_conf(text)
-	assert server.run("-T", check=0).out == text and text.count("verify = require") == 2
+	assert server.run("-T", check=0).out == text and text.count("client-verify = require") == 2
 
 
 def test_explain(server):

@@ -111,6 +111,6 @@ def test_a_name_of_one_alone(h2d, pairs, tmp_path):
 	some = dict(pairs)
 	some["a.example", "rsa"] = wide
 	server = h2d.new(listens=("tls",))
-	server.put_conf(conf(server, some, of_a='server-name = {"b.example"} '))
+	server.put_conf(conf(server, some, of_a='aliases = {"b.example"} '))
 	said = re.findall(r"certificate \S+/(\S+) is not good for \"b\.example\"", server.run("-t", check=0).err)
 	assert said == ["a.example.crt"]

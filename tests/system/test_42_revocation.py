@@ -1,4 +1,4 @@
-"""Authorities of clients and their lists that change are taken up by a reload that nobody asks for: client-ca and crl."""
+"""Authorities of clients and their lists that change are taken up by a reload that nobody asks for: client-ca and client-crl."""
 import os
 import re
 import signal
@@ -95,7 +95,7 @@ def test_what_cannot_be_used(h2d, ca):
 			os.unlink(ca.crl)
 		else:
 			write(ca.crl, content)
-		server.log.wait(r"h2d\.conf:%d: crl.*%s.*: %s" % (line, ca.crl, why))
+		server.log.wait(r"h2d\.conf:%d: client-crl.*%s.*: %s" % (line, ca.crl, why))
 		assert statuses(server, alice, 4) == {200}
 	authority, = text(ca.cert)
 	write(ca.cert, "nothing")
@@ -113,7 +113,7 @@ def test_an_old_list(h2d, ca):
 	assert statuses(server, alice, 2) == {200}
 	ca.revoke(until="20200102000000Z")
 	taken(server, alice, 400)
-	server.log.wait(r"crl %s: the list of /CN=house is too old: its clients are refused" % ca.crl)
+	server.log.wait(r"client-crl %s: the list of /CN=house is too old: its clients are refused" % ca.crl)
 	ca.revoke()
 	server.reload()
 	taken(server, alice, 200)

@@ -33,7 +33,7 @@ def people(tmp_path_factory):
 def make(h2d, people, server, verify="optional", **options):
 	"""A server whose default block asks for certificates, with what stands in server."""
 	made = h2d.new(files={name + "/x": b"x" for name in ("staff", "two", "any", "odd", "either", "all", "files")}, **options)
-	text = made.conf_text.replace('server "_" {', 'server "_" { tls { client-ca = "%s"  verify = %s }  %s' % (people.ca.cert, verify, server))
+	text = made.conf_text.replace('server "_" {', 'server "_" { tls { client-ca = "%s"  client-verify = %s }  %s' % (people.ca.cert, verify, server))
 	made.put_conf(text)
 	made.conf_text = text
 	return made

@@ -44,7 +44,7 @@ class Proxied:
 		sections = """trusted-proxies = {%s}
 listen "127.0.0.1:0" { proxy-protocol = true }
 listen "127.0.0.1:0" { proxy-protocol = true  tls = true }
-listen "unix:%s" { proxy-protocol = true  mode = "0666" }
+listen "unix:%s" { proxy-protocol = true  socket-mode = "0666" }
 """ % (trusted, self.path)
 		if '"unix"' not in trusted:
 			sections = sections.replace('listen "unix:', '#')
@@ -364,7 +364,7 @@ def test_https_up_to_the_proxy(h2d, tmp_path):
 	path = tmp_path / "s"
 	server = h2d(conf='trusted-proxies = {"127.0.0.1", "unix"}\nclient-address = x-forwarded-for',
 		sections='listen "127.0.0.1:0" { redirect-to-https = true  https-port = 443 }\n'
-		'listen "unix:%s" { redirect-to-https = true  https-port = 443  proxy-protocol = true  mode = "0666" }\n'
+		'listen "unix:%s" { redirect-to-https = true  https-port = 443  proxy-protocol = true  socket-mode = "0666" }\n'
 		% path, server='strict-transport-security = "max-age=60"', files={"page": "x"})
 	line = server.log.wait(r"listening on 127", count=3)[2]
 	port = int(re.search(r"127\.0\.0\.1:(\d+)", line).group(1))

@@ -79,7 +79,7 @@ auth-basic-file = "%s"
 extensions = {".html"}
 }
 server "www.example" {
-server-name = {"*.www.example"}
+aliases = {"*.www.example"}
 redirect = "https://www.example.com/"
 """ % users)
 	return server
@@ -259,7 +259,7 @@ def block(rng, name, www, users):
 	if rng.random() < 0.4:
 		keys.append('error-page "%d" { file = "%s" }' % (rng.choice([403, 404]), rng.choice(["/404.html", "/none.html"])))
 	if rng.random() < 0.5:
-		keys.append('server-name = {"*.%s"}' % name)
+		keys.append('aliases = {"*.%s"}' % name)
 	for prefix in rng.sample(PREFIXES, rng.randint(0, 5)):
 		inner = scope(rng, users, True) + (['root = "%s/a"' % www] if rng.random() < 0.1 else [])
 		keys.append('location "%s" {\n\t\t%s\n\t}' % (prefix, "\n\t\t".join(inner)))

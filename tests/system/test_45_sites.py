@@ -44,7 +44,7 @@ def test_names(h2d, speak):
 	server = h2d.new(files={"who": "www"})
 	blocks(server, a=1, b=1, c=1)
 	server.write_conf(sections="""
-server "example.com" { root = "%s"  server-name = {"Example.NET", "[::1]"} }
+server "example.com" { root = "%s"  aliases = {"Example.NET", "[::1]"} }
 server "*.example.com" { root = "%s" }
 server "x.a.example.com" { root = "%s" }
 """ % tuple(server.path(n) for n in "abc"))

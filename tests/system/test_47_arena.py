@@ -194,7 +194,7 @@ def test_the_configuration(handlers, cert, tmp_path):  # noqa: F811
 	text, n = re.subn(r'"0\.0\.0\.0:80(\d\d)" \{', r'"127.0.0.\1:0" {', re.sub(r'8443" {', '8043" {', text).replace('"warn"', '"notice"'))
 	assert n == 4
 	text = text.replace("worker-processes = auto", "worker-processes = 1")
-	server.put_conf(text + 'pid-file = "%s"\nlisten "unix:%s" { admin = true  mode = "0600" }\n' % (server.pid_path, server.admin_path))
+	server.put_conf(text + 'pid-file = "%s"\nlisten "unix:%s" { admin = true  socket-mode = "0600" }\n' % (server.pid_path, server.admin_path))
 	server.spawn()
 	server.log.wait(" listening on ", count=5)
 	server.wait_up()

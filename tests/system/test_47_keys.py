@@ -98,7 +98,7 @@ def test_a_mistake_is_told(h2d, speak, how, said):
 def told(conf, tmp_path, *args):
 	(tmp_path / "www").mkdir(exist_ok=True)
 	path = tmp_path / "h2d.conf"
-	path.write_text('server "_" { root = "www" }\n' + conf)
+	path.write_text('server "_" { root = "www" } %s\n' % ('user = "root"' if ROOT and "user =" not in conf else "") + conf)
 	return subprocess.run([HANDLERS, "-f", path, *args], capture_output=True, text=True, timeout=PATIENT)
 
 

@@ -181,7 +181,6 @@ def test_spellings_of_the_upgrade(handlers, connection, upgrade):
 def test_other_uses_of_connect(handlers):
 	"""RFC 8441, 4: no other protocol, no route without WebSockets, no stream without a way for the client's frames."""
 	server = handlers()
-	server.allow_fault(r"no field server", "nghttp2 has decided on a reset, and the answer in front of it is short")
 	assert refused(server, "h2", protocol="connect-udp").status == 501
 	for path in ("/", "/t/facts/a/b/c", "/nothing", "/t/topic/a"):
 		assert refused(server, "h2", path).status == 501

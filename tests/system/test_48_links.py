@@ -69,6 +69,17 @@ def test_all(make, sections):
 	assert not server.log.find(TOLD)
 
 
+@pytest.mark.parametrize("sections", ["", "cache { max-size = 0 }"], ids=["image", "disk"])
+def test_none(make, sections):
+	"""No link is followed, nor listed, whether it leaves the root or not."""
+	server = make("follow-links = none  autoindex = true", sections=sections)
+	with server.connect("tcp") as c:
+		for path in ("/file", "/inside", "/absolute-in", "/d/f.txt", "/files/link", "/real/up"):
+			assert c.get(path).status == 404, path
+		assert c.get("/real/x").body == b"x"
+		assert names(c, "/real/") == ["x"]
+
+
 @needs_root("starts as root")
 def test_as_the_user(make):
 	"""What the workers' user may not read is 403, wherever it lies."""
@@ -143,4 +154,4 @@ def test_landlock(make):
 
 def test_wrong_word(h2d):
 	server = h2d.new(server="follow-links = yes")
-	assert "follow-links must be one of inside, all" in server.run("-t", check=1).err
+	assert "follow-links must be one of none, inside, all" in server.run("-t", check=1).err

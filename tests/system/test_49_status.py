@@ -255,7 +255,7 @@ def test_top_is_stopped_and_goes_on(h2d, terminal):
 @top
 def test_top_once(h2d):
 	"""One look where there is no terminal, or when told so: without colours, whole lines, all workers."""
-	server = h2d(workers=3, conf='user = ""', listens=("tcp",))
+	server = h2d(workers=3, listens=("tcp",))
 	for args in ((), ("--once",), ("unix:" + server.admin_path,)):
 		done = server.run("top", *args, check=0)
 		lines = done.out.split("\n")
@@ -280,7 +280,7 @@ def test_top_asks_where_it_is_answered(h2d, tmp_path):
 @top
 def test_top_of_several(h2d, terminal):
 	"""A line for each, whatever the others do: one that takes the question and says nothing, one that nobody is at."""
-	servers = [h2d(listens=("tcp",), conf='server-id = "web-%d"' % n) for n in (1, 2)]
+	servers = [h2d(listens=("tcp",), conf='instance-name = "web-%d"' % n) for n in (1, 2)]
 	for server in servers:
 		server.baseline = None
 	places = ["unix:" + s.admin_path for s in servers]

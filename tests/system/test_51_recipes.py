@@ -8,7 +8,7 @@ import pytest
 
 import client_ca
 import harness
-from server import H2D
+from server import H2D, with_user
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 OTHER = re.compile(r"(\[Service\]|# \S+\.path|curl |h2d |openssl )")  # units and commands, by their first words
@@ -58,7 +58,7 @@ def machine(tmp_path, cert, rsa, staff):
 
 	def put(text):
 		moved = re.sub(r"(?<=[\" :])(/(?:srv|etc|run|var)/)", str(tmp_path) + r"\1", text.replace('user = "h2d"', 'user = "nobody"'))
-		(tmp_path / "etc/h2d/h2d.conf").write_text(moved)
+		(tmp_path / "etc/h2d/h2d.conf").write_text(with_user(moved))
 		return subprocess.run([H2D, "-t", "-f", tmp_path / "etc/h2d/h2d.conf"], stderr=subprocess.PIPE, text=True,
 			env=dict(os.environ, SITE_ROOT=str(tmp_path / "srv/www")))
 	return put

@@ -239,7 +239,7 @@ def slowed(server):
 	return server.status()["totals"]["limit_bytes"]
 
 
-@pytest.mark.parametrize("key", ["bytes-per-second", "connection-bytes-per-second"])
+@pytest.mark.parametrize("key", ["client-bytes-per-second", "connection-bytes-per-second"])
 @pytest.mark.parametrize("version, how", [("h1", "tcp"), ("h2", "tls")])
 def test_bytes(h2d, key, version, how):
 	"""No faster than that, and to the last byte; what has another address, or another connection, is not touched by it."""
@@ -252,7 +252,7 @@ def test_bytes(h2d, key, version, how):
 	# What may go at once is a fifth of a second's bytes.
 	assert took > (SIZE - 15000) / 51200
 	assert slowed(server) == 1
-	server.log.wait(r"connection 127\.0\.0\.1: a response is slowed down \(bytes-per-second")
+	server.log.wait(r"connection 127\.0\.0\.1: a response is slowed down \(client-bytes-per-second")
 	with connection(server, version, "127.0.0.2", how) as c:
 		assert c.get("/small").body == b"y" * 1000
 	assert slowed(server) == 1
@@ -261,7 +261,7 @@ def test_bytes(h2d, key, version, how):
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
 def test_bytes_of_a_client_over_workers(h2d, dispatch):
 	"""Four connections together are no faster than one."""
-	server = h2d(sections="limits { bytes-per-second = 100K }", files={"large": "x" * SIZE}, workers=2, dispatch=dispatch,
+	server = h2d(sections="limits { client-bytes-per-second = 100K }", files={"large": "x" * SIZE}, workers=2, dispatch=dispatch,
 		listens=("tcp",))
 	begun = time.monotonic()
 	connections = [server.h1() for _ in range(4)]
@@ -277,8 +277,8 @@ def test_bytes_of_a_client_over_workers(h2d, dispatch):
 
 def test_bytes_by_location(h2d):
 	"""A location has its own, or none; a client that leaves while it waits leaves nothing behind."""
-	server = h2d(sections="limits { bytes-per-second = 50K }", files={"free/large": "x" * SIZE, "large": "x" * SIZE},
-		server='location "/free/" { bytes-per-second = 0 }', listens=("tcp",))
+	server = h2d(sections="limits { client-bytes-per-second = 50K }", files={"free/large": "x" * SIZE, "large": "x" * SIZE},
+		server='location "/free/" { client-bytes-per-second = 0 }', listens=("tcp",))
 	with server.h1() as c:
 		assert len(c.get("/free/large").body) == SIZE
 	assert slowed(server) == 0
@@ -287,7 +287,7 @@ def test_bytes_by_location(h2d):
 			c.send("GET", "/large")
 			procs.wait_for(lambda: slowed(server) > 0, said="it waits")
 	out = server.run("--explain", "http://localhost/large", check=0).out
-	assert "bytes-per-second    51200 bytes a second of each client, over all workers" in out
+	assert "client-bytes-per-second    51200 bytes a second of each client, over all workers" in out
 
 
 # --- uploads ------------------------------------------------------------------------------------

@@ -446,7 +446,7 @@ REFUSALS = [
 
 
 def test_each_refusal_says_why_once(make):
-	server = make(PUBLIC + "  upload-expires = 100", files={"up/sub/f": b""})
+	server = make(PUBLIC + "  resume-expires = 100", files={"up/sub/f": b""})
 	with server.connect() as c:
 		part = resumable.create(c, "part", b"abcd", ("upload-length", "8"), complete=resumable.PIECE).get("location")
 		for status, text, ask in REFUSALS:

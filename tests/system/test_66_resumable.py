@@ -157,7 +157,7 @@ def test_options(make, way):
 
 
 def test_switched_off(make):
-	server = make(server=PUBLIC + "upload-expires = 0\n")
+	server = make(server=PUBLIC + "resume-expires = 0\n")
 	with server.connect() as c:
 		assert c.request("POST", "/files/a", [VERSION, WHOLE], b"12345").status == 400
 		answer = create(c, "a", b"12345")
@@ -659,7 +659,7 @@ def age(server, name, seconds):
 
 def test_expires(make):
 	"""While h2d runs, and not before the time is over."""
-	server = make(server=PUBLIC + "upload-expires = 4\n")
+	server = make(server=PUBLIC + "resume-expires = 4\n")
 	with server.connect() as c:
 		old, new = (create(c, name, b"12345", complete=PIECE) for name in "ab")
 		assert old.get("upload-limit").endswith("max-age=4")
@@ -674,7 +674,7 @@ def test_expires(make):
 
 def test_expires_at_start(new):
 	"""What is younger survives the sweep of a start; of what is complete little is kept, and not for long."""
-	server = new(server=PUBLIC + "upload-expires = 3600\n")
+	server = new(server=PUBLIC + "resume-expires = 3600\n")
 	with server.connect() as c:
 		locations = [create(c, name, b"12345", complete=PIECE).get("location") for name in "ab"]
 		done = create(c, "c", b"12345").informed[0][1]["location"]
@@ -696,8 +696,8 @@ def test_expires_at_start(new):
 def test_expires_by_the_longest(new):
 	"""Of a folder that two servers have, by what either says."""
 	server = new()
-	other = 'server "other" { root = "%s"  upload-expires = 3600  %s }' % (server.root, PUBLIC)
-	server.write_conf(server=PUBLIC + "upload-expires = 60\n", sections=other)
+	other = 'server "other" { root = "%s"  resume-expires = 3600  %s }' % (server.root, PUBLIC)
+	server.write_conf(server=PUBLIC + "resume-expires = 60\n", sections=other)
 	server.reload()
 	with server.connect() as c:
 		young, old = (create(c, name, b"12345", complete=PIECE).get("location") for name in "ab")

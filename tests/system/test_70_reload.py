@@ -549,7 +549,7 @@ def test_a_reload_that_fails_halfway_has_taken_nothing(h2d, tmp_path, dispatch):
 def test_the_group_of_a_unix_socket(h2d):
 	"""Its file has mode and group from the start, and those of each reload; a group that is not there is a fault."""
 	server = h2d.new(listens=("tcp",))
-	listen = 'listen "unix:%s" { mode = "%s"%s }\n'
+	listen = 'listen "unix:%s" { socket-mode = "%s"%s }\n'
 	path = server.path("site.sock")
 
 	def put(mode, group):
@@ -558,13 +558,13 @@ def test_the_group_of_a_unix_socket(h2d):
 	def looks():
 		st = os.lstat(path)
 		return "%o" % (st.st_mode & 0o777), grp.getgrgid(st.st_gid).gr_name
-	put("0660", '  group = "www-data"')
+	put("0660", '  socket-group = "www-data"')
 	server.start()
 	assert looks() == ("660", "www-data")
-	put("0666", '  group = "nogroup"')
+	put("0666", '  socket-group = "nogroup"')
 	server.run("-s", "reload", check=0)
 	assert looks() == ("666", "nogroup")
-	put("0666", '  group = "nobody-has-it"')
+	put("0666", '  socket-group = "nobody-has-it"')
 	assert 'group "nobody-has-it" does not exist' in server.run("-t", check=1).err
-	server.write_conf(sections='listen "127.0.0.1:0" { group = "www-data" }')
+	server.write_conf(sections='listen "127.0.0.1:0" { socket-group = "www-data" }')
 	assert "group is for unix: listeners" in server.run("-t", check=1).err

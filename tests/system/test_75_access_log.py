@@ -115,7 +115,7 @@ def test_skip(h2d):
 
 def test_combined_vhost(h2d, how):
 	server = h2d.new(conf='access-log = "all.log"  access-log-format = combined-vhost')
-	server.put_conf(server.conf_text + 'server "www.example.com" { root = "%s"  server-name = {"*.example.net"} }\n'
+	server.put_conf(server.conf_text + 'server "www.example.com" { root = "%s"  aliases = {"*.example.net"} }\n'
 		% server.root)
 	server.start()
 	ask(server, "a.example.net", "/1", how)
@@ -250,7 +250,7 @@ def test_json_members(h2d, how):
 		assert c.get("/files/a").status == 200
 		assert c.request("HEAD", "/healthz").status == 200
 	found = objects(server, 4)
-	assert all(m.keys() == manual_members() - {"request_id", "server_id"} for m in found)
+	assert all(m.keys() == manual_members() - {"request_id", "instance_name"} for m in found)
 	assert {(m["authority"], m["host"], m["server"], m["port"], m["peer"], m["protocol"]) for m in found} == {
 		("LOCALHOST:99", "LOCALHOST", "_", server.ports[how], "127.0.0.1", "HTTP/2.0")}
 	assert {m["tls"] for m in found} == {"TLSv1.3" if how == "tls" else ""}

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import procs
-from server import H2D
+from server import H2D, with_user
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted((TOP / "docs/guide").glob("*.md"))
@@ -53,8 +53,8 @@ class Machine:
 		def listener(m):
 			return '"127.0.0.1:%d"' % self.ports.setdefault(m.group(1), procs.free_port())
 
-		text = re.sub(r'"(?:0\.0\.0\.0|127\.0\.0\.1):(\d+)"', listener, self.here(text))
-		text = re.sub(r'^user = "h2d"\n', "", text, flags=re.M)
+		text = re.sub(r'"(?:127\.0\.0\.1)?:(\d+)"', listener, self.here(text))
+		text = with_user(re.sub(r'^user = "h2d"\n', "", text, flags=re.M))
 		if "pid-file" not in text:
 			text = 'pid-file = "%s/run/h2d/h2d.pid"\n%s' % (self.folder, text)
 		self.conf.write_text(text)

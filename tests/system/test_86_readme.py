@@ -111,7 +111,7 @@ def test_the_configuration(tmp_path, cert):
 		assert told in conf
 		conf = conf.replace(told, str(real))
 	path = tmp_path / "h2d.conf"
-	path.write_text(conf)
+	path.write_text(conf.replace('user = "h2d"', 'user = "nobody"'))
 	done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
 	assert done.returncode == 0, done.stderr
 
@@ -121,7 +121,7 @@ def test_without_a_configuration_file(h2d, cert):
 		c = c.replace("/srv/www", str(TOP / "site")).replace("server.key", cert.key).replace("server.crt", cert.cert)
 		argv = shlex.split(c)
 		assert argv[0] == "h2d"
-		done = subprocess.run([H2D, *argv[1:], "-t"], capture_output=True, text=True, timeout=60)
+		done = subprocess.run([H2D, *argv[1:], "-u", "root", "-t"], capture_output=True, text=True, timeout=60)
 		assert done.returncode == 0, done.stderr
 
 
@@ -135,7 +135,7 @@ def test_coming_from_another_server(tmp_path, cert):
 		top = "" if re.match("(listen|tls|limits|timeouts|server) ", cell) else cell
 		listen = "" if cell.startswith("listen") else 'listen "127.0.0.1:0" { tls = true }\n'
 		path = tmp_path / "h2d.conf"
-		path.write_text('%s\n%s\nserver "example.com" { root = "%s" %s }\nserver "_" { root = "%s" tls { certificate = "%s" certificate-key = "%s" } }\n'
+		path.write_text('user = "root"\n%s\n%s\nserver "example.com" { root = "%s" %s }\nserver "_" { root = "%s" tls { certificate = "%s" certificate-key = "%s" } }\n'
 			% (listen + ('listen "127.0.0.1:1" { tls = true }' if "redirect" in cell else ""), cell if top == "" else "", TOP / "site", top, TOP / "site",
 				cert.cert, cert.key))
 		done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)

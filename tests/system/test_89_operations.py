@@ -32,6 +32,7 @@ server "_" { root = "/srv/www"  health = "/healthz" }
 """
 MOST = 2  # requests of a client that one death may cost: HAProxy may reuse a connection before it hears that it is over
 OTHER = """\
+user = "h2d"
 pid-file = "/run/other.pid"
 listen "127.0.0.1:8081" { }
 server "_" { root = "/srv/www"  health = "/healthz" }

@@ -42,9 +42,9 @@ def test_the_template(h2d):
 	server = h2d.new()
 	values = {"ansible_managed": "x", "inventory_hostname_short": "web-1", "h2d_admin_socket": server.path("admin.sock")}
 	text = re.sub(r"\{\{ (\w+) \}\}", lambda m: values[m.group(1)], read(os.path.join(ROLE, "templates", "h2d.conf.j2")))
-	for there, here in (("/srv/www", server.root), ("/run/h2d", server.dir), ("/var/log/h2d", server.dir), ('user            = "h2d"\n', "")):
+	for there, here in (("/srv/www", server.root), ("/run/h2d", server.dir), ("/var/log/h2d", server.dir), ('user           = "h2d"\n', "")):
 		assert there in text
 		text = text.replace(there, here)
 	server.put_conf(text)
 	server.run("-t", check=0)
-	assert 'server-id = "web-1"' in re.sub(" +", " ", server.run("-T", check=0).out)
+	assert 'instance-name = "web-1"' in re.sub(" +", " ", server.run("-T", check=0).out)

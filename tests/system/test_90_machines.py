@@ -10,7 +10,7 @@ import client
 from server import SLOW
 from test_75_access_log import flush
 
-CONF = 'server-id = "%s"  request-id = true\naccess-log = "all.log"  access-log-format = json'
+CONF = 'instance-name = "%s"  request-id = true\naccess-log = "all.log"  access-log-format = json'
 LONG = 3 << 20  # beyond cache.max-file-size
 FILES = {"page.html": "<p>page</p>\n" * 200, "long.bin": os.urandom(1 << 16) * (LONG >> 16), "a/style.css": "a { b: c }\n"}
 
@@ -43,23 +43,23 @@ def test_a_machine_says_its_name(h2d, how, dispatch):
 		for c in (two, one):
 			answers = [c.get(path) for path in ("/page.html", "/none", "/%zz", "/healthz", "/a")]
 			assert [a.status for a in answers] == [200, 404, 400, 200, 301]
-	assert {json.loads(line)["server_id"] for line in flush(server, all=10)["all"]} == {"web-1"}
-	assert 'h2d_machine_info{server_id="web-1"} 1' in metrics(server)
-	assert server.status()["server_id"] == "web-1"
+	assert {json.loads(line)["instance_name"] for line in flush(server, all=10)["all"]} == {"web-1"}
+	assert 'h2d_machine_info{instance_name="web-1"} 1' in metrics(server)
+	assert server.status()["instance_name"] == "web-1"
 	server.put_conf(server.conf_text.replace("web-1", "auto"))
 	server.reload()
 	server.wait_up(2)
-	assert server.status()["server_id"] == socket.gethostname()
-	assert 'server-id = "%s"' % socket.gethostname() in server.run("-T", check=0).out.replace("  ", " ")
+	assert server.status()["instance_name"] == socket.gethostname()
+	assert 'instance-name = "%s"' % socket.gethostname() in server.run("-T", check=0).out.replace("  ", " ")
 
 
 def test_no_name_unless_asked(h2d):
 	"""A host's name is not for strangers, unless somebody has said so."""
-	server = h2d(conf='access-log = "all.log"  access-log-format = json  server-id = "auto"', files=FILES)
+	server = h2d(conf='access-log = "all.log"  access-log-format = json  instance-name = "auto"', files=FILES)
 	with server.connect("tcp") as c:
 		answer = c.get("/page.html")
 	assert all(socket.gethostname() not in value for _, value in answer.headers)
-	assert json.loads(flush(server, all=1)["all"][0])["server_id"] == socket.gethostname()
+	assert json.loads(flush(server, all=1)["all"][0])["instance_name"] == socket.gethostname()
 
 
 def test_the_same_answers(h2d):

@@ -7,7 +7,7 @@ import pytest
 
 from server import SLOW
 
-LISTEN = 'listen "unix:%s" { haproxy-agent = true  mode = "0600" }'
+LISTEN = 'listen "unix:%s" { haproxy-agent = true  socket-mode = "0600" }'
 
 
 def ask(path, said=b""):

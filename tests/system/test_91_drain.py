@@ -200,7 +200,7 @@ def test_a_master_of_before(h2d):
 
 @pytest.mark.skipif(not os.path.exists(H2D + "-top"), reason="built without jansson")
 def test_top(h2d):
-	server = h2d(conf='server-id = "web-1"')
+	server = h2d(conf='instance-name = "web-1"')
 	assert "health 200" in server.run("top", "--once", check=0).out
 	server.run("-s", "drain", check=0)
 	out = server.run("top", "--once", check=0).out

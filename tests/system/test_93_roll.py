@@ -35,7 +35,7 @@ class Fleet:
 		"""What the new configuration of each adds."""
 		for name, server in self.machines.items():
 			with open(server.path("new.conf"), "w") as f:
-				f.write(server.conf_text + more.get(name, 'server-id = "new"') + "\n")
+				f.write(srv.with_user(server.conf_text + more.get(name, 'instance-name = "new"') + "\n"))
 
 	def roll(self, commands, *options, check=0):
 		"""What it has said."""
@@ -60,7 +60,7 @@ class Fleet:
 		return {name: value(server) for name, server in self.machines.items()}
 
 	def ids(self):
-		return self.of(lambda server: server.status()["server_id"])
+		return self.of(lambda server: server.status()["instance_name"])
 
 	def all_well(self):
 		return set(self.of(health).values()) == {(200, b"ok\n")}

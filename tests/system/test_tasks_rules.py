@@ -166,7 +166,7 @@ def moved(run):
 
 task("http://www to https://, in one step", 'listen "0.0.0.0:80" { redirect-to-https = true }\n' + TLS + """
 server "example.com" { root = "/srv/www"  location "/moved/" { redirect = "/a/" } }
-server "www.example.com"    { redirect = "https://example.com/"  redirects = "/etc/h2d/moved.txt" }
+server "www.example.com"    { redirect = "https://example.com/"  redirect-file = "/etc/h2d/moved.txt" }
 server "strict.example.com" { redirect = "https://example.com/"  strict-transport-security = "max-age=31536000" }
 server "clear.example.com"  { redirect = "http://example.com/" }
 """, Ask("/a/deep.txt?x=1", 301, host="www.example.com", via="tcp", location="https://example.com/a/deep.txt?x=1"),

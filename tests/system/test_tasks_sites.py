@@ -105,7 +105,7 @@ def hostile(run):
 	Ask("/", 404, host="b.example.com").check(run)
 	os.rename(run.server.path("srv/hosts/new.example.com"), run.server.path("srv/hosts/b.example.com"))
 	run.server.run("-s", "reload", check=0)
-	assert "h2d.conf:2" in run.server.run("--explain", "http://nobody.example.com/", "-f", run.conf, check=0).out
+	assert "h2d.conf:2" in run.server.run("--explain", "http://nobody.example.com/", check=0).out
 
 
 task("a folder for each host", PLAIN + 'server "_" { root = "/srv/hosts/${host}/public"  cache-control = "max-age=60" }',
@@ -144,7 +144,7 @@ def explained_line(run):
 task("a hundred thousand links that moved", PLAIN + """
 server "example.com" {
 	root = "/srv/www"
-	redirects = "moved.txt"
+	redirect-file = "moved.txt"
 	location "/2019/" { redirect = "/all/" }
 }
 """, Ask("/old.html", 301, location="/new.html"), Ask("/old.html?utm=1", 301, location="/new.html"),
@@ -167,7 +167,7 @@ def unknown_patterns(run):
 
 
 task("folders that moved, as Netlify writes them", PLAIN + """
-server "example.com" { root = "/srv/www"  redirects = "moved.txt" }
+server "example.com" { root = "/srv/www"  redirect-file = "moved.txt" }
 """, Ask("/old/x/y?q=1", 301, location="/new/x/y?q=1"), Ask("/old/", 301, location="/new/"), Ask("/old/a/b", 301, location="/b"),
 	Ask("/old/a/c?q", 301, location="/a.html"), Ask("/old//evil.example/", 301, location="/new/evil.example/"),
 	Ask("/old/%0d%0ax:%20y", 301, location="/new/%0D%0Ax:%20y"), Ask("/caf%C3%A9/%5c%2e%2e", 308, location="https://example.org/%5C.."),

@@ -47,6 +47,17 @@ static const char *made(enum access_format format)
 	return text;
 }
 
+TEST(anonymous)
+{
+	line.anonymous = true;
+	ck_assert_str_eq(made(ACCESS_COMBINED),
+		"192.0.2.0 - - [06/Nov/1994:08:49:37 +0000] \"GET /a?b HTTP/2.0\" 200 612 "
+		"\"-\" \"-\"\n");
+	ck_assert(addr_parse_host(AF_INET6, SLICE("2001:db8:1:2::3"), &conn.peer));
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"peer\":\"2001:db8:1::\""));
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"referer\":\"\",\"user_agent\":\"\""));
+}
+
 TEST(combined)
 {
 	ck_assert_str_eq(made(ACCESS_COMBINED),
@@ -109,11 +120,11 @@ TEST(json_answer)
 /* A machine that has a name tells it, in this format alone. */
 TEST(json_machine)
 {
-	ck_assert_ptr_null(strstr(made(ACCESS_JSON), "server_id"));
-	env.conf.server_id = SLICE("web-1");
-	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), ",\"server_id\":\"web-1\"}\n"));
+	ck_assert_ptr_null(strstr(made(ACCESS_JSON), "instance_name"));
+	env.conf.instance_name = SLICE("web-1");
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), ",\"instance_name\":\"web-1\"}\n"));
 	ck_assert_ptr_null(strstr(made(ACCESS_COMBINED), "web-1"));
-	env.conf.server_id = SLICE("");
+	env.conf.instance_name = SLICE("");
 }
 
 /* Only of what failed, and what is known best. */

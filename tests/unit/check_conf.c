@@ -17,7 +17,7 @@ TEST(defaults)
 	ck_assert_str_eq(c->error_log, "stderr");
 	ck_assert_str_eq(c->log.access_log, "off");
 	ck_assert_uint_eq(c->shutdown_timeout, 30);
-	ck_assert(c->server_tokens);
+	ck_assert_int_eq(c->server_tokens, TOKENS_VERSION);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "hash");
 	ck_assert_ptr_null(c->user_at.file);
 	ck_assert_ptr_null(c->tls.at.file);
@@ -29,7 +29,7 @@ TEST(defaults)
 	ck_assert_str_eq(c->listens[0].address, "127.0.0.1:8080");
 	ck_assert_str_eq(c->listens[1].address, "[::1]:8080");
 	ck_assert(!c->listens[0].tls && !c->listens[1].tls && !c->listens[0].admin);
-	ck_assert_uint_eq(c->listens[0].mode, 0660);
+	ck_assert_uint_eq(c->listens[0].socket_mode, 0660);
 	ck_assert_uint_eq(c->nservers, 1);
 	ck_assert_str_eq(c->servers[0].name, "_");
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
@@ -45,26 +45,26 @@ static const char whole[] =
 	"worker-processes = 3  worker-cpu-affinity = auto\n"
 	"log-level = \"warn\" balance = cpu\n"
 	"access-log = \"access.log\"\n"
-	"server-tokens = false\n"
+	"server-tokens = name  request-id = on\n"
 	"listen \"127.0.0.1:443\" { tls = true }\n"
 	"listen \"[::1]:8080\" {} listen \"127.0.0.1:0\" {} listen \"127.0.0.1:0\" {}\n"
-	"listen \"unix:@/admin.sock\"\n{ admin = true  mode = \"0600\" }\n"
+	"listen \"unix:@/admin.sock\"\n{ admin = true  socket-mode = \"0600\" }\n"
 	"tls {\n\tcertificate = \"cert.pem\"\n\tcertificate-key = \"./key.pem\"\n"
 	"\tprotocols = { # why\n\t\t\"TLSv1.3\", # last\n\t}\n}\n"
 	"cache { max-size = \"3M\" max-file-size = 64K }\n"
 	"limits{max-concurrent-streams=1}timeouts { send = 86400 }\n"
 	"server \"_\" {\n\troot = \"www\"\n\tindex = {}\n\tcharset = \"\"\n"
 	"\tupload-dir =\n\t\t\"up/load\"\n"
-	"\tadd-header = {\"x-a: \\\"1\\\"\"} deny = {\"all\"}\n"
+	"\tadd-header = {\"x-a: \\\"1\\\"\"} deny = \"all\"\n"
 	"\ttls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n"
-	"\terror-page \"404\" { file = \"/404.html\" } error-page \"503\" { file = \"/b/5.html\" "
-	"}\n"
+	"\terror-page \"404\" = \"/404.html\" error-page {\"503\", \"502\"} = \"/b/5.html\"\n"
 	"\tlocation \"/a/\" { root = \"@/www\" autoindex = true charset = \"\" "
-	"client-max-body-size = 1M  requests-per-second = 5  requests-burst = 7  bytes-per-second "
+	"client-max-body-size = 1M  requests-per-second = 5  requests-burst = 7  "
+	"client-bytes-per-second "
 	"= 1M  connection-bytes-per-second = 9K }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
 	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
-	"server \"www.example.com\" { server-name = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"
+	"server \"www.example.com\" { aliases = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"
 	"\tlocation \"/\" { allow = {\"10.0.0.0/8\"} } }";
 
 static void check_whole(struct conf *c)
@@ -79,13 +79,14 @@ static void check_whole(struct conf *c)
 	ck_assert_int_eq(c->log_level, 2);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "cpu");
 	ck_assert_str_eq(c->log.access_log, in_folder("access.log"));
-	ck_assert(!c->server_tokens);
+	ck_assert_int_eq(c->server_tokens, TOKENS_NAME);
+	ck_assert(c->request_id);
 	ck_assert_uint_eq(c->nlistens, 5);
 	ck_assert(c->listens[0].tls && !c->listens[1].tls);
 	ck_assert_uint_eq(c->listens[3].at.line, 8);
 	ck_assert_str_eq(c->listens[4].address + 5, in_folder("admin.sock"));
 	ck_assert(c->listens[4].admin);
-	ck_assert_uint_eq(c->listens[4].mode, 0600);
+	ck_assert_uint_eq(c->listens[4].socket_mode, 0600);
 	ck_assert_str_eq(c->tls.certificate.v[0], in_folder("cert.pem"));
 	ck_assert_str_eq(c->tls.certificate_key.v[0], in_folder("key.pem"));
 	ck_assert_uint_eq(c->tls.protocols.n, 1);
@@ -110,9 +111,10 @@ static void check_nested(struct conf *c)
 	ck_assert_str_eq(s->scope.add_header.v[0], "x-a: \"1\"");
 	ck_assert_uint_eq(s->scope.deny.n, 1);
 	ck_assert_str_eq(s->tls.certificate.v[0], in_folder("cert.pem"));
-	ck_assert_uint_eq(s->nerror_pages, 2);
+	ck_assert_uint_eq(s->nerror_pages, 3);
 	ck_assert_str_eq(s->error_pages[1].status, "503");
-	ck_assert_str_eq(s->error_pages[1].file, "/b/5.html");
+	ck_assert_str_eq(s->error_pages[2].status, "502");
+	ck_assert_str_eq(s->error_pages[2].file, "/b/5.html");
 	ck_assert_uint_eq(s->nlocations, 2);
 	ck_assert_str_eq(s->locations[0].prefix, "/a/");
 	ck_assert(s->locations[0].scope.autoindex);
@@ -126,7 +128,7 @@ static void check_nested(struct conf *c)
 	ck_assert_int_eq(s->locations[1].scope.redirect_status, 308);
 	ck_assert_str_eq(s->locations[1].scope.auth_basic_file, in_folder("key.pem"));
 	ck_assert_uint_eq(s->locations[1].scope.redirect_at.line, 31);
-	ck_assert_str_eq(c->servers[1].server_name.v[0], "*.Example.org");
+	ck_assert_str_eq(c->servers[1].aliases.v[0], "*.Example.org");
 	ck_assert_uint_eq(c->servers[1].nlocations, 1);
 	ck_assert_str_eq(c->servers[1].locations[0].scope.allow.v[0], "10.0.0.0/8");
 	ck_assert_str_eq(c->servers[1].scope.auth_basic_realm, "restricted");
@@ -272,7 +274,7 @@ TEST(the_example_is_a_configuration)
 		no_faults("example");
 		ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 		ck_assert_str_eq(c->pid_file, in_folder("h2d.pid"));
-		ck_assert_uint_eq(c->nlistens, sections ? 6 : 2);
+		ck_assert_uint_eq(c->nlistens, sections ? 7 : 2);
 		ck_assert_uint_eq(c->worker_connections, 16384);
 		ck_assert_int_eq(c->worker_connections_at.file != NULL, i == WITH_DEFAULTS);
 		ck_assert_int_eq(c->tls.protocols_at.file != NULL, i == WITH_DEFAULTS);

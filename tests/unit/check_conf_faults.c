@@ -93,7 +93,7 @@ static const struct {
 		{ "h2d.conf:2|no closing quote", "h2d.conf:3|charset" } },
 	{ SERVED "cache {\n max-size = {\"a\", # }\n",
 		{ "h2d.conf:3|ends at line 4", "h2d.conf:2|ends at line 4" } },
-	{ "server \"_\" { root = \"@/www\" index = \"a\" }", { "h2d.conf:1|a list of strings" } },
+	{ "server \"_\" { root = \"@/www\" index = a }", { "h2d.conf:1|a list of strings" } },
 
 	/* values */
 	{ SERVED "worker-processes = \"4\"\n", { "h2d.conf:2|without quotes" } },
@@ -125,7 +125,7 @@ static const struct {
 		{ "h2d.conf:2|client-address must be a string, not x-real-ip: it needs double "
 		  "quotes",
 			"h2d.conf:3|trusted-proxies" } },
-	{ SERVED "server-tokens = yes\n", { "h2d.conf:2|true or false, not yes" } },
+	{ SERVED "request-id = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
 	{ SERVED "cache { max-size = 1.5G  max-file-size = 65M }\n",
 		{ "h2d.conf:2|max-size", "h2d.conf:2|0 to 64M" } },
@@ -156,9 +156,9 @@ static const struct {
 		{ "h2d.conf:2|1K to 1M" } },
 	{ SERVED "tls { protocols = {\"TLSv1.3\", \"SSLv3\"} }\ntimeouts { send = {\"1\"} }\n",
 		{ "h2d.conf:2|\"SSLv3\"", "h2d.conf:3|not a list" } },
-	{ SERVED "listen \"unix:@/s\" { mode = \"0999\" }\n", { "h2d.conf:2|mode" } },
-	{ SERVED "listen \"unix:@/s\" { mode = \"1777\" }\n", { "h2d.conf:2|0777" } },
-	{ SERVED "listen \"unix:@/s\" { mode = 0660 }\n", { "h2d.conf:2|quotes" } },
+	{ SERVED "listen \"unix:@/s\" { socket-mode = \"0999\" }\n", { "h2d.conf:2|socket-mode" } },
+	{ SERVED "listen \"unix:@/s\" { socket-mode = \"1777\" }\n", { "h2d.conf:2|0777" } },
+	{ SERVED "listen \"unix:@/s\" { socket-mode = 0660 }\n", { "h2d.conf:2|quotes" } },
 
 	/* the environment */
 	{ "server \"_\" {\n root = \"${H2D_NONE}/www\" }\n",
@@ -301,14 +301,14 @@ static const struct {
 			"h2d.conf:2|@/none" } },
 
 	/* names */
-	{ SERVED "server \"b\" { root = \"@/www\"\nserver-name = {\"c\", \"*.d\"} }\n"
-		 "server \"C\" { root = \"@/www\"\nserver-name = {\"*.D\", \"e\", \"E\"} }\n",
+	{ SERVED "server \"b\" { root = \"@/www\"\naliases = {\"c\", \"*.d\"} }\n"
+		 "server \"C\" { root = \"@/www\"\naliases = {\"*.D\", \"e\", \"E\"} }\n",
 		{ "h2d.conf:5|\"*.D\" is there twice; first at @/h2d.conf:3",
 			"h2d.conf:4|\"C\" is there twice; first at @/h2d.conf:3" } },
-	{ IN_SERVER "server-name = {\"*\", \"a.*\", \"*a.b\", \"a..b\",\n\"a:80\", \"\"} }\n",
+	{ IN_SERVER "aliases = {\"*\", \"a.*\", \"*a.b\", \"a..b\",\n\"a:80\", \"\"} }\n",
 		{ "h2d.conf:2|\"*\"", "h2d.conf:2|\"a.*\"", "h2d.conf:2|\"*a.b\"",
 			"h2d.conf:2|nothing in front of", "h2d.conf:2|no port", "*" } },
-	{ IN_SERVER "server-name = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
+	{ IN_SERVER "aliases = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
 		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|one name stands",
 			"h2d.conf:2|not the name", "h2d.conf:2|not the name" } },
 	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|stands alone" } },
@@ -333,8 +333,8 @@ static const struct {
 		{ "h2d.conf:2|no other use of a listener: admin" } },
 
 	/* the name of a machine */
-	{ SERVED "server-id = \"a b\"\n", { "h2d.conf:2|letters, digits" } },
-	{ SERVED "server-id = \"" A50 A50 "\"\n", { "h2d.conf:2|64 bytes" } },
+	{ SERVED "instance-name = \"a b\"\n", { "h2d.conf:2|letters, digits" } },
+	{ SERVED "instance-name = \"" A50 A50 "\"\n", { "h2d.conf:2|64 bytes" } },
 
 	/* keys of the cache */
 	{ SERVED "cache { compress = {\"br\", \"deflate\"}\nrescan-interval = 0 }\n",

@@ -27,10 +27,12 @@ TEST(words_lead_to_keys)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char hint[192];
 
-		ck_assert(conf_foreign_word(slice_str(rows[i].word), hint, sizeof(hint)));
+		ck_assert(conf_foreign_word(rows[i].section != NULL ? rows[i].section : "",
+			slice_str(rows[i].word), hint, sizeof(hint)));
 		ck_assert_msg(strstr(hint, rows[i].word) != NULL, "%s", hint);
 		if (rows[i].key == NULL)
 			continue;
+		ck_assert_msg(strstr(hint, rows[i].key) != NULL, "%s", hint);
 		ck_assert_msg(is_key(rows[i].section, rows[i].key), "%s: no key %s in %s",
 			rows[i].word, rows[i].key, rows[i].section);
 		ck_assert_msg(
@@ -42,8 +44,8 @@ TEST(other_words_are_none)
 {
 	char hint[192] = "as it was";
 
-	ck_assert(!conf_foreign_word(SLICE("root"), hint, sizeof(hint)));
-	ck_assert(!conf_foreign_word(SLICE(""), hint, sizeof(hint)));
+	ck_assert(!conf_foreign_word("", SLICE("root"), hint, sizeof(hint)));
+	ck_assert(!conf_foreign_word("", SLICE(""), hint, sizeof(hint)));
 	ck_assert_str_eq(hint, "as it was");
 }
 

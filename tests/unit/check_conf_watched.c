@@ -22,7 +22,7 @@ static void set_up(void)
 		"certificate-key = {\"a.key\", \"b.key\"}\n"
 		"stapling-file = {\"a.ocsp\", \"b.ocsp\"}\n"
 		"session-ticket-key-file = \"tickets\" }\n"
-		"server \"_\" { root = \"www\" tls { client-ca = \"ca\" crl = \"crl\" } }\n"
+		"server \"_\" { root = \"www\" tls { client-ca = \"ca\" client-crl = \"crl\" } }\n"
 		"server \"b\" { root = \"www\" }\n");
 	no_faults("it");
 }

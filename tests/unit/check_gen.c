@@ -59,7 +59,7 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 static struct gen *make(void)
 {
 	const struct conf_override ov = {
-		.root = "/tmp", .port = "8080", .h2c = true, .dispatch = "acceptor"
+		.root = "/tmp", .user = "root", .port = "8080", .h2c = true, .dispatch = "acceptor"
 	};
 
 	ncalls = nfaults = 0;

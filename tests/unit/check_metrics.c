@@ -160,11 +160,11 @@ TEST(machine)
 {
 	char *t = text(METRICS_TEXT);
 
-	EXPECT(t, "h2d_machine_info{server_id=\"\"} 1");
+	EXPECT(t, "h2d_machine_info{instance_name=\"\"} 1");
 	free(t);
-	strcpy(board->head.server_id, "web-1");
+	strcpy(board->head.instance_name, "web-1");
 	t = text(METRICS_TEXT);
-	EXPECT(t, "h2d_machine_info{server_id=\"web-1\"} 1");
+	EXPECT(t, "h2d_machine_info{instance_name=\"web-1\"} 1");
 	free(t);
 }
 

@@ -580,7 +580,7 @@ static void write_conf(void)
 	H2D_ASSERT(fd >= 0);
 	snprintf(conf_path, sizeof(conf_path), "/proc/self/fd/%d", fd);
 	dprintf(fd,
-		"listen \"127.0.0.1:0\" { tls = false }\nshutdown-timeout = 5\n"
+		"user = \"root\"\nlisten \"127.0.0.1:0\" { tls = false }\nshutdown-timeout = 5\n"
 		"error-log = \"/dev/null\"\nlog-level = error\ncache { max-size = 0 }\n"
 		"worker-processes = %u\nserver \"_\" { root = \"/tmp\" }\n%s",
 		scenario->workers, scenario->conf);

@@ -176,7 +176,7 @@ static void write_conf(const char *more)
 	ck_assert_ptr_nonnull(f);
 	fprintf(f,
 		"listen \"127.0.0.1:0\" { tls = false }\nshutdown-timeout = 5\nlog-level = error\n"
-		"server \"_\" { root = \"/tmp\" }\n%s",
+		"user = \"root\"\nserver \"_\" { root = \"/tmp\" }\n%s",
 		more);
 	fclose(f);
 }
@@ -1616,7 +1616,7 @@ TEST_EACH(waits_for_an_image, 2)
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
 	struct child *c;
 
-	write_conf(_i > 0 ? "health-image = true\n" : "");
+	write_conf(_i > 0 ? "health-waits-for-cache = true\n" : "");
 	start();
 	ck_assert_int_eq(health_has(&m, BOARD_HEALTH_IMAGE), _i > 0);
 	c = find("keeper", 0, 1)->place;
@@ -1776,7 +1776,7 @@ TEST(an_upgrade_waits_for_no_image)
 {
 	int old;
 
-	write_conf("health-image = true\n");
+	write_conf("health-waits-for-cache = true\n");
 	old = inherit();
 	say(old, "go");
 	say(old, "bye 0");

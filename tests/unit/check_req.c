@@ -127,7 +127,7 @@ TEST(reply_fields)
 		ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), 0);
 	ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), -1);
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
-	/* Three more could be: strict-transport-security over TLS, x-request-id, server-id. */
+	/* Three more could be: strict-transport-security over TLS, x-request-id, instance-name. */
 	ck_assert_uint_eq(req.reply.nfields, REPLY_FIELDS_MAX - 3);
 	ck_assert(!req.reply.content);
 }

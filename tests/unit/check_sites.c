@@ -58,11 +58,11 @@ TEST(names)
 	const struct tls_cert *certificates[] = { &a, &b, &c };
 	const struct certs certs = { .of_server =
 					     certificates }; /* without entries: none expires */
-	const struct sites *s = make(
-		"server \"One.example\" { " ROOT " server-name = {\"*.one.example\",\n"
-		"\"one.EXAMPLE\", \"a.b\"} }\nserver \"_\" { " ROOT "server-name = {\"zero\"} }\n"
-		"server \"*.b\" { root = \"@\" }\n",
-		&certs);
+	const struct sites *s =
+		make("server \"One.example\" { " ROOT " aliases = {\"*.one.example\",\n"
+		     "\"one.EXAMPLE\", \"a.b\"} }\nserver \"_\" { " ROOT "aliases = {\"zero\"} }\n"
+		     "server \"*.b\" { root = \"@\" }\n",
+			&certs);
 
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->n, 3);

@@ -107,7 +107,7 @@ TEST(json_shape)
 
 	clock_set(1, (struct timespec){ .tv_sec = 1042 });
 	board->head.started = 1000;
-	strcpy(board->head.server_id, "web-1");
+	strcpy(board->head.instance_name, "web-1");
 	board->head.generation = 3;
 	board->head.image = 9;
 	board->head.image_size = 77;
@@ -122,7 +122,7 @@ TEST(json_shape)
 	board->head.cache.v[CACHE_FACT_adopted] = UINT64_MAX;
 	text = json();
 	assert_has(text,
-		"{\"version\":\"" PACKAGE_VERSION "\",\"server_id\":\"web-1\",\"generation\":3,"
+		"{\"version\":\"" PACKAGE_VERSION "\",\"instance_name\":\"web-1\",\"generation\":3,"
 		"\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"unhealthy\":"
 		"[\"drained\"],\"keeper\":77,"
 		"\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");

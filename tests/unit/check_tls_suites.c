@@ -1,4 +1,4 @@
-/* check_tls_suites: words of ciphers and curves, those that are none, and what an SSL_CTX has then.
+/* check_tls_suites: words of ciphers and groups, those that are none, and what an SSL_CTX has then.
  */
 #include "tls/tls_suites.h"
 
@@ -28,7 +28,7 @@ static const struct {
 	{ "@SECLEVEL=9:HIGH", "\"@SECLEVEL=9\"" },
 	{ "", "\"\"" },
 	{ ":", "\"\"" },
-}, curves[] = {
+}, groups[] = {
 	{ "auto", NULL },
 	{ "X25519", NULL },
 	{ "prime256v1:secp384r1", NULL },
@@ -51,8 +51,8 @@ TEST(words)
 
 	for (size_t i = 0; i < sizeof(ciphers) / sizeof(ciphers[0]); i++)
 		holds(tls_suites_check(ciphers[i].list, &fault), ciphers[i].bad, &fault);
-	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++)
-		holds(tls_suites_check_curves(curves[i].list, &fault), curves[i].bad, &fault);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		holds(tls_suites_check_groups(groups[i].list, &fault), groups[i].bad, &fault);
 }
 
 /* A list that does not end is a word that is too long, and no overflow. */
@@ -64,7 +64,7 @@ TEST(long_words)
 	memset(list, 'A', sizeof(list) - 1);
 	list[sizeof(list) - 1] = '\0';
 	ck_assert(!tls_suites_check(list, &fault));
-	ck_assert(!tls_suites_check_curves(list, &fault));
+	ck_assert(!tls_suites_check_groups(list, &fault));
 	memcpy(list, "TLS_", 4);
 	ck_assert(!tls_suites_check(list, &fault));
 }
@@ -110,14 +110,14 @@ TEST(nobody_is_left)
 	ERR_clear_error();
 }
 
-TEST(curves_used)
+TEST(groups_used)
 {
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
 
-	ck_assert(tls_suites_use_curves(ssl, NULL));
-	ck_assert(tls_suites_use_curves(ssl, "auto"));
-	ck_assert(tls_suites_use_curves(ssl, "P-384:P-256"));
-	ck_assert(!tls_suites_use_curves(ssl, "P-383"));
+	ck_assert(tls_suites_use_groups(ssl, NULL));
+	ck_assert(tls_suites_use_groups(ssl, "auto"));
+	ck_assert(tls_suites_use_groups(ssl, "P-384:P-256"));
+	ck_assert(!tls_suites_use_groups(ssl, "P-383"));
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
 }
@@ -136,11 +136,11 @@ static int first_shared(SSL_CTX *ssl, SSL_CTX *client_ctx)
 }
 
 /* The groups that a client offers; OpenSSL's macro takes no constant text. */
-static void offer(SSL_CTX *client, const char *groups)
+static void offer(SSL_CTX *client, const char *names)
 {
 	char list[64];
 
-	snprintf(list, sizeof(list), "%s", groups);
+	snprintf(list, sizeof(list), "%s", names);
 	ck_assert_int_eq(SSL_CTX_set1_groups_list(client, list), 1);
 }
 
@@ -150,7 +150,7 @@ TEST(the_hybrid_group_comes_first)
 	enum { HYBRID = 0x11ec }; /* X25519MLKEM768; OpenSSL has no NID of it */
 	SSL_CTX *ssl = SSL_CTX_new(TLS_server_method()), *client = SSL_CTX_new(TLS_client_method());
 	struct tls_fault fault;
-	bool has_hybrid = tls_suites_check_curves("X25519MLKEM768", &fault);
+	bool has_hybrid = tls_suites_check_groups("X25519MLKEM768", &fault);
 
 	unit_certs_make();
 	ck_assert_int_eq(
@@ -159,7 +159,7 @@ TEST(the_hybrid_group_comes_first)
 		SSL_CTX_use_PrivateKey_file(ssl, unit_cert("ec.key"), SSL_FILETYPE_PEM), 1);
 	unit_certs_remove();
 	SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
-	ck_assert(tls_suites_use_curves(ssl, "auto"));
+	ck_assert(tls_suites_use_groups(ssl, "auto"));
 	offer(client, has_hybrid ? "P-384:P-256:X25519:X25519MLKEM768" : "P-384:P-256:X25519");
 	if (has_hybrid)
 		ck_assert_int_eq(first_shared(ssl, client), TLSEXT_nid_unknown | HYBRID);

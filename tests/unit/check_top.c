@@ -86,7 +86,8 @@ TEST_ROWS(cut, texts)
 }
 
 static const char status[] =
-	"{\"version\":\"9.9\",\"server_id\":\"web-1\",\"generation\":3,\"uptime\":61,\"time\":1000,"
+	"{\"version\":\"9.9\",\"instance_name\":\"web-1\",\"generation\":3,\"uptime\":61,\"time\":"
+	"1000,"
 	"\"image\":4,"
 	"\"unhealthy\":[\"drained\",\"\\u001b[2Jred\",7],\"history\":[0,5,10],\"lines\":[{\"time\":"
 	"0,\"level\":\"warn\",\"who\":\"master\","
@@ -168,11 +169,12 @@ TEST(eighty_columns)
 TEST(several)
 {
 	static const char *const answers[] = {
-		"{\"server_id\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],\"totals\":{"
+		"{\"instance_name\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],\"totals\":"
+		"{"
 		"\"requests\":1000,\"requests_per_second\":10,\"connections\":3}}",
-		"{\"server_id\":\"\\u001b[2J-and-a-long-name\",\"totals\":{\"requests\":200,"
+		"{\"instance_name\":\"\\u001b[2J-and-a-long-name\",\"totals\":{\"requests\":200,"
 		"\"requests_per_second\":5,\"connections\":4,\"responses_5xx\":7}}",
-		"{\"server_id\":\"web-3\",\"totals\":{\"requests\":5000}}",
+		"{\"instance_name\":\"web-3\",\"totals\":{\"requests\":5000}}",
 	};
 	struct top_machine m[6] = { 0 };
 	struct top_page p = { .utf8 = true };

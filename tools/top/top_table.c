@@ -24,13 +24,13 @@ static bool answers(const struct top_machine *m)
 	return m->error[0] == '\0' && m->status != NULL;
 }
 
-/* A machine's server-id; else where it is. */
+/* A machine's instance-name; else where it is. */
 static const char *name_of(const struct top_machine *m)
 {
 	const char *id = "", *where = m->source.text;
 
 	if (m->status != NULL)
-		id = top_object_text(top_status_part(m->status, ""), "server_id");
+		id = top_object_text(top_status_part(m->status, ""), "instance_name");
 	if (*id != '\0')
 		return id;
 	return strncmp(where, "http://", 7) == 0 ? where + 7 : where;

@@ -57,7 +57,7 @@ static bool is_narrow(const struct top_page *p)
 
 static void title(struct top_page *p, const struct top_object *all)
 {
-	const char *id = top_object_text(all, "server_id");
+	const char *id = top_object_text(all, "instance_name");
 	char up[HUMAN_SIZE], clock[32] = "";
 	time_t now = (time_t)(top_object_number(all, "time") / 1000);
 	struct tm tm;

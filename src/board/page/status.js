@@ -44,7 +44,7 @@
 			put(id, count(n));
 		put('age', s.image ? human.seconds(s.image_age) : DASH);
 		put('size', data(s.image_size, human.bytes(s.image_size)));
-		put('machine', s.server_id || DASH);
+		put('machine', s.instance_name || DASH);
 		put('version', s.version);
 		put('health', s.unhealthy.length ? '503: ' + s.unhealthy.join(', ') : '200');
 		put('uptime', human.seconds(s.uptime));
