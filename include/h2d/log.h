@@ -1,5 +1,5 @@
 /*
- * h2d/log.h: lines of handlers in the server's error log. Included by h2d/handler.h.
+ * h2d/log.h: how a handler writes to the error log. Included by h2d/handler.h.
  */
 #ifndef H2D_LOG_H
 #define H2D_LOG_H
@@ -13,12 +13,12 @@ extern "C" {
 struct h2d_req;
 struct h2d_worker;
 
-/* Levels say whose fault it is; log-level of the configuration says which are written. */
+/* Levels. The key log-level sets which are written. */
 enum h2d_level {
-	H2D_LOG_ERROR,  /* the machine's, or the operator's: somebody has to do something */
-	H2D_LOG_WARN,   /* odd */
-	H2D_LOG_NOTICE, /* in the life of the process: few */
-	H2D_LOG_INFO,   /* the client's */
+	H2D_LOG_ERROR,  /* a fault of the machine or the configuration: an administrator must act */
+	H2D_LOG_WARN,   /* unusual */
+	H2D_LOG_NOTICE, /* rare events in the life of the process */
+	H2D_LOG_INFO,   /* a fault of the client */
 	H2D_LOG_DEBUG,
 };
 
@@ -29,15 +29,14 @@ enum h2d_level {
 #endif
 
 /*
- * Writes a line, "handler kv, route /kv/{key}: TEXT: GET /kv/x", where TEXT is what printf(3) makes
- * of fmt, up to 1000 bytes; bytes that are not printable are written as \xHH. Clients can ask a
- * thousand times a second: of the lines of one fmt, which should be a literal, one of a level is
- * written each second, and the rest are counted ("… and 1234 more like it"). For counting there are
- * the access log and the metrics.
+ * Writes the line "handler kv, route /kv/{key}: TEXT: GET /kv/x". TEXT is fmt formatted as by
+ * printf(3), up to 1000 bytes; bytes that are not printable become \xHH. One line per fmt (which
+ * should be a literal) and level is written each second, and the others are counted ("… and 1234
+ * more like it"). To count requests, use the access log or metrics.
  */
 void h2d_log(struct h2d_req *req, enum h2d_level level, const char *fmt, ...) H2D_PRINTF(3, 4);
 
-/* A line of no request: "handler kv: TEXT". From worker_init() on. */
+/* Writes the line "handler kv: TEXT". From worker_init() on. */
 void h2d_worker_log(struct h2d_worker *worker, enum h2d_level level, const char *fmt, ...)
 	H2D_PRINTF(3, 4);
 

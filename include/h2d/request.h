@@ -1,6 +1,6 @@
 /*
- * h2d/request.h: a handler's questions about its request, and the calls by which it takes the body.
- * Included by h2d/handler.h, which says how long what these calls return is valid.
+ * h2d/request.h: what a handler reads from its request: path, parameters, headers, client and body.
+ * Included by h2d/handler.h, which defines the lifetime of the strings.
  */
 #ifndef H2D_REQUEST_H
 #define H2D_REQUEST_H
@@ -14,7 +14,7 @@ extern "C" {
 
 struct h2d_req;
 
-/* Methods a route can name (RFC 9110, 9.3; PATCH: RFC 5789). A route for GET answers HEAD too. */
+/* Methods of routes (RFC 9110, 9.3; PATCH: RFC 5789). A route for GET answers HEAD, too. */
 enum h2d_method {
 	H2D_GET,
 	H2D_HEAD,
@@ -23,176 +23,156 @@ enum h2d_method {
 	H2D_DELETE,
 	H2D_OPTIONS,
 	H2D_PATCH,
-	H2D_METHODS, /* how many */
+	H2D_METHODS, /* their number */
 	H2D_METHOD_UNKNOWN = H2D_METHODS,
 };
 
-/* Never H2D_METHOD_UNKNOWN: such requests are answered before a handler sees them. */
+/* Never H2D_METHOD_UNKNOWN: h2d answers such requests itself. */
 enum h2d_method h2d_req_method(const struct h2d_req *req);
 
-/* The path of the target, percent-decoded and with dot segments removed; begins with "/". */
+/* The path, decoded and without dot segments; begins with "/". */
 const char *h2d_req_path(const struct h2d_req *req, size_t *len);
 
-/* The query behind "?", not decoded; "" if there is none. */
+/* The query after "?", not decoded; "" if there is none. */
 const char *h2d_req_query(const struct h2d_req *req, size_t *len);
 
 /*
- * The first parameter of that name in the query, "?name=value&name=value", decoded as browsers
- * encode forms ("+" is a space); it may have a NUL inside. A name without "=" has an empty value.
- * name and what is returned end in NUL. NULL if there is none, or the request's memory is spent.
+ * The first parameter of that name in the query, "?name=value&name=value", decoded as a form of a
+ * browser ("+" is a space). It may contain a NUL. A name without "=" has an empty value. NULL if
+ * there is none, or the request's memory is used up.
  */
 const char *h2d_req_query_param(struct h2d_req *req, const char *name, size_t *len);
 
-/* How many parameters the query has; and the i-th of them, from the left, its name, decoded, in
- * *name (ends in NUL; may be NULL). NULL if there is no i-th. */
+/* The number of parameters in the query; and the i-th, from 0, with its decoded name in *name (name
+ * may be NULL). NULL if there is none. */
 unsigned h2d_req_query_params(struct h2d_req *req);
 const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
-/* :authority, or Host (RFC 9110, 7.2), as it came, well-formed; "" if there is none. */
+/* :authority, or the Host header (RFC 9110, 7.2), well-formed; "" if there is none. */
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len);
 
-/* The value of {name} in the route's pattern, decoded, a copy of that part of the path; NULL if the
- * pattern has no such parameter. name ends in NUL. */
+/* The part of the path that matches {name} in the route's pattern, decoded; NULL if the pattern has
+ * no such parameter. */
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len);
 
-/* The first request field of that name (lower case, ends in NUL); NULL if absent. Of "cookie" there
- * is one, whatever it came in. */
+/* The first request header of that name (lower case); NULL if absent. There is at most one cookie
+ * header: h2d joins them. */
 const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len);
 
-/* The i-th request field of that name, 0 being the first; NULL if there is no i-th. */
+/* The i-th request header of that name, from 0; NULL if there is none. */
 const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, size_t *len);
 
-/* How many request fields there are; 0 if the request's memory is spent. */
+/* The number of request headers; 0 if the request's memory is used up. */
 unsigned h2d_req_fields(struct h2d_req *req);
 
-/* The i-th of all, in the order in which they came: its value, and in *name its name, lower case,
- * of *name_len bytes (either may be NULL). NULL if there is no i-th. A field connection is among
- * them only if it names others: whoever passes the request on leaves those out (RFC 9110, 7.6.1).
- */
+/* The i-th of all request headers, from 0, in the order of the request: its value, and its name,
+ * lower case, in *name, with *name_len bytes (either may be NULL). NULL if there is none. A header
+ * connection is included only if it names other headers: a proxy must remove those (RFC 9110,
+ * 7.6.1). */
 const char *h2d_req_fields_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len);
 
-/* The value of the first cookie of that name (ends in NUL, compared byte for byte), as it came:
- * quotation marks are part of it. NULL if there is none. */
+/* The value of the first cookie of that name (case matters), with its quotation marks, if any. NULL
+ * if there is none. */
 const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len);
 
 /*
- * The content coding that the client wants most (accept-encoding; RFC 9110, 12.5.3) of those in
- * codings, "br gzip", with blanks between them; br, zstd and gzip are known. Ends in NUL; static.
- * NULL: none of them, content goes as it is. A handler that compresses says so in the fields
- * content-encoding and, whichever was chosen, vary.
+ * The content encoding of codings ("br gzip", separated by spaces; br, zstd and gzip are known)
+ * that the client prefers (accept-encoding; RFC 9110, 12.5.3). Static. NULL: none of them, so do
+ * not compress. If you compress, send the header content-encoding; send vary in either case.
  */
 const char *h2d_req_coding(const struct h2d_req *req, const char *codings);
 
-/* "https" or "http": how the client came, to h2d or to a trusted proxy. Ends in NUL; static. */
+/* "https" or "http": the client's connection to h2d, or to a trusted proxy. Static. */
 const char *h2d_req_scheme(const struct h2d_req *req);
 
-/* "TLSv1.3", "TLSv1.2": of the connection, which may be a proxy's; NULL in cleartext. Ends in NUL;
- * static. */
+/* "TLSv1.3" or "TLSv1.2": of the connection to h2d, possibly a proxy's; NULL: cleartext. Static. */
 const char *h2d_req_tls_version(const struct h2d_req *req);
 
-/* How many parameters the route's pattern has, a final "*" included. */
+/* The number of parameters in the route's pattern, including a final "*". */
 unsigned h2d_req_params(const struct h2d_req *req);
 
-/*
- * The i-th of them (0 up to h2d_req_params() - 1), from the left: its value as h2d_req_param()
- * gives it, and its name in *name (ends in NUL, static; "*" for what a final "*" took). name may be
- * NULL. NULL if there is no i-th.
- */
+/* The i-th of them, from 0: its value, and in *name its name ("*" for a final "*"; static; name may
+ * be NULL). NULL if there is none. */
 const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
-/*
- * Bytes of request body that are to come in all: what content-length says (RFC 9110, 8.6), 0
- * without a body, -1 if the client has not said. A body that differs from it never comes to end().
- */
+/* The length of the whole request body in bytes (content-length; RFC 9110, 8.6): 0 without a body,
+ * -1 if unknown. If a body has another length, end() is not called. */
 int64_t h2d_req_length(const struct h2d_req *req);
 
-/*
- * The client's address without its port: "192.0.2.1", "2001:db8::1", or "unix" for a unix socket.
- * It is what a trusted proxy says (trusted-proxies), and "unknown" if that proxy hides it. Ends in
- * NUL and lives as long as the request; NULL when the request's memory is spent.
- */
+/* The client's address without its port: "192.0.2.1", "2001:db8::1", or "unix" for a unix socket.
+ * If a trusted proxy (trusted-proxies) forwards the request, the address that the proxy reports, or
+ * "unknown". NULL if the request's memory is used up. */
 const char *h2d_req_peer(struct h2d_req *req, size_t *len);
 
-/*
- * The subject of the client's certificate, if it has shown one and that is good (client-ca,
- * verify), as RFC 4514 writes it: "CN=alice,O=Example", in printable ASCII. Ends in NUL and lives
- * as long as the request; NULL and len 0 if it has shown none, or nobody has asked.
- */
+/* The subject of the client's valid certificate (section client-ca), as in RFC 4514:
+ * "CN=alice,O=Example", in printable ASCII. NULL and length 0 without a certificate. */
 const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len);
 
-/* The name of the user whose password was right (auth-basic-file), as it came: any bytes; NULL and
- * len 0 if nobody was asked for one. */
+/* The name of the user whose password was correct (auth-basic-file): any bytes. NULL and length 0
+ * if h2d asked for no password. */
 const char *h2d_req_user(const struct h2d_req *req, size_t *len);
 
-/*
- * From now on the request is that user's: what the access log says, and h2d_req_user(). For
- * handlers that know users in a way of their own, by a cookie say. name: len bytes, copied; 0:
- * nobody's. 0, or -1 when the request's memory is spent: it is whose it was.
- */
+/* Sets the user that the access log and h2d_req_user() report, for handlers that identify users by
+ * themselves, by a cookie for example. name is copied; len 0: no user. Returns 0, or -1 if the
+ * request's memory is used up: the user does not change. */
 int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len);
 
-/*
- * A name of this request that no other has, for logs and for other servers: what a trusted proxy
- * calls it in its field x-request-id, else 32 hexadecimal digits. With request-id = true the access
- * log has it, too, and the answer. NULL if there are no random bytes.
- */
+/* The unique ID of the request, for logs and other servers: the header x-request-id of a trusted
+ * proxy, or 32 hexadecimal digits. With request-id = true, the access log and the response contain
+ * it, too. NULL if there are no random bytes. */
 const char *h2d_req_id(struct h2d_req *req, size_t *len);
 
-/* n bytes of memory that lives as long as the request, not zeroed, aligned for any type; NULL when
- * its budget (about 4 MiB for everything a request needs) is spent. */
+/* n bytes of memory with the lifetime of the request, not zeroed, aligned for any type; NULL if its
+ * budget (about 4 MiB for all that a request needs) is used up. */
 void *h2d_req_alloc(struct h2d_req *req, size_t n);
 
 /* --- the request body ------------------------------------------------------------------------- */
 
-/* Gives back credit for n bytes of request body (1 up to what body() was given and has no credit
- * yet): this is what opens the flow-control window. Without credit the client sends no more than
- * its window, so a handler that gives it back as it has used the bytes needs no more than this. */
+/* Gives back credit for n bytes of the request body (at least 1, at most what body() got and credit
+ * was not given back for). This opens the flow-control window: without credit the client sends no
+ * more than its window. Give credit back when the bytes have been used. */
 void h2d_consume(struct h2d_req *req, size_t n);
 
 /*
- * From now on neither body() nor end() is called, until h2d_body_resume(). Pieces that come
- * meanwhile wait in the server, without credit: the client's window bounds them. For a handler that
- * has to wait for something else before it can take the next piece, or store the body. Paused twice
- * is paused once; the reply ends it, unless it is a stream of a handler that is duplex.
+ * Stops calls of body() and end() until h2d_body_resume(), for a handler that waits for something
+ * before it takes the next piece or stores the body. Pieces that arrive meanwhile wait in h2d
+ * without credit, so the client's window bounds them. A second pause has no effect. A reply ends
+ * the pause, except a stream of a duplex handler.
  */
 void h2d_body_pause(struct h2d_req *req);
 
-/* Pieces that waited, and further ones, are handed on again: from the loop, never from inside this
- * call. Harmless if the body is not paused. */
+/* Resumes calls of body() and end(), from the loop, never from inside this call. Has no effect if
+ * the body is not paused. */
 void h2d_body_resume(struct h2d_req *req);
 
-/*
- * The first field of that name behind the request's body (RFC 9110, 6.5), as it came, and the i-th
- * of all with its name: from end() on, for a handler that takes the body. They are not among the
- * request fields, and say nothing that those should. Names and values end in NUL; NULL if there is
- * none.
- */
+/* The first trailer of that name, and the i-th of all with its name: headers after the request body
+ * (RFC 9110, 6.5), from end() on, for a handler that takes the body. Do not treat trailers as
+ * headers. NULL if there is none. */
 const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len);
 const char *h2d_req_trailers_at(
 	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
-/* Bytes of the largest form that h2d_form_read() takes. */
+/* The largest form that h2d_form_read() takes, in bytes. */
 enum { H2D_FORM_MAX = 1 << 20 };
 
 /*
- * The outcome of h2d_form_read(): status 200, and the parameters are there; 413 (over max, or too
- * many of them), 415 (no such form) or 503 (memory is spent), and none is. Called once on the loop,
- * perhaps before that call returns, and not at all if the request is gone or was answered by the
- * server meanwhile. Any call may follow: a reply, or h2d_work() and the reply later.
+ * The result of h2d_form_read(): status 200, and the parameters are available; or 413 (longer than
+ * max, or too many parameters), 415 (another content type) or 503 (memory is used up). Called once
+ * on the loop, possibly before that call returns, but not if the request is gone or h2d has
+ * answered it. It may reply, or call h2d_work() and reply later.
  */
 typedef void h2d_form_fn(struct h2d_req *req, void *state, int status);
 
 /*
- * Takes the request's body from here on, instead of the handler's body() and end(): a form of
- * application/x-www-form-urlencoded, as browsers send it by POST, of up to max bytes (at most
- * H2D_FORM_MAX). A request without a body is a form without parameters. From start(), for a route
- * that streams its body; or later, as h2d_store().
+ * Reads the request's body, instead of body() and end(), as a form of a browser
+ * (application/x-www-form-urlencoded) of up to max bytes (at most H2D_FORM_MAX). A request without
+ * a body is a form without parameters. Call it from start(), on a route with BODY_STREAM; or later,
+ * like h2d_store().
  */
 void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done);
 
-/* Parameters of a form that was read, decoded, as h2d_req_query_param() and its like have those of
- * the query; they live as long as the request. */
+/* The parameters of a form, decoded, like those of the query (h2d_req_query_param()). */
 const char *h2d_form_param(const struct h2d_req *req, const char *name, size_t *len);
 unsigned h2d_form_params(const struct h2d_req *req);
 const char *h2d_form_param_at(

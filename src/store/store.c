@@ -306,10 +306,10 @@ void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 	start_upload(req, &store_form, none, none, done);
 }
 
-void h2d_store_form_in(struct h2d_req *req, const char *folder, size_t len, h2d_stored_fn *done)
+void h2d_store_form_in(struct h2d_req *req, const char *directory, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start_upload(req, &store_form, HANDLER_SLICE(req, folder, len), none, done);
+	start_upload(req, &store_form, HANDLER_SLICE(req, directory, len), none, done);
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
