@@ -150,7 +150,7 @@ static void listen_start(struct h2d_req *req, void *state)
 	}
 	h2d_timer_set(l->timer, SECOND_MS);
 	append(l, ":\n\n", 3);
-	h2d_reply_field(req, "cache-control", "no-store");
+	h2d_reply_header(req, "cache-control", "no-store");
 	h2d_reply_stream(req, 200, "text/event-stream; charset=utf-8", fill);
 }
 

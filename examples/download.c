@@ -16,7 +16,7 @@ static void start(struct h2d_req *req, void *state)
 	char *path = h2d_req_alloc(req, sizeof(FOLDER) + len);
 
 	(void)state;
-	if (path == NULL || h2d_reply_field(req, "content-disposition", "attachment") < 0) {
+	if (path == NULL || h2d_reply_header(req, "content-disposition", "attachment") < 0) {
 		h2d_reply_error(req, 503);
 		return;
 	}

@@ -17,7 +17,7 @@ static void start(struct h2d_req *req, void *state)
 {
 	struct echo *e = state;
 	size_t n;
-	const char *type = h2d_req_field(req, "content-type", &n);
+	const char *type = h2d_req_header(req, "content-type", &n);
 	int64_t length = h2d_req_length(req);
 
 	if (type == NULL || n < 16 || memcmp(type, "application/json", 16) != 0) {

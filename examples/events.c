@@ -66,7 +66,7 @@ static void start(struct h2d_req *req, void *state)
 	e->every_ms = every(req);
 	e->due = true;
 	h2d_timer_set(e->timer, e->every_ms);
-	h2d_reply_field(req, "cache-control", "no-store");
+	h2d_reply_header(req, "cache-control", "no-store");
 	h2d_reply_stream(req, 200, "text/event-stream; charset=utf-8", fill);
 }
 

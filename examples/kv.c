@@ -256,7 +256,7 @@ static void say_location(struct h2d_req *req, const struct job *j)
 		*out++ = digits[c & 15];
 	}
 	*out = '\0';
-	h2d_reply_field(req, "location", text);
+	h2d_reply_header(req, "location", text);
 }
 
 static void done(struct h2d_req *req, void *state, void *job)
@@ -268,8 +268,8 @@ static void done(struct h2d_req *req, void *state, void *job)
 		if (j->status == 201)
 			say_location(req, j);
 		if (j->tag[0] != '\0')
-			h2d_reply_field(req, "etag", j->tag);
-		h2d_reply_field(req, "x-content-type-options", "nosniff");
+			h2d_reply_header(req, "etag", j->tag);
+		h2d_reply_header(req, "x-content-type-options", "nosniff");
 		h2d_reply_bytes(req, j->status,
 			j->status == 200 ? "application/octet-stream" : NULL,
 			j->status == 200 ? j->value : NULL, j->status == 200 ? j->value_len : 0);
@@ -295,7 +295,7 @@ static bool take_field(struct h2d_req *req, const char *name, char **out)
 	size_t have = 0, len;
 	const char *value;
 
-	for (unsigned i = 0; (value = h2d_req_field_at(req, name, i, &len)) != NULL; i++) {
+	for (unsigned i = 0; (value = h2d_req_header_nth(req, name, i, &len)) != NULL; i++) {
 		char *more = realloc(*out, have + len + 2);
 
 		if (more == NULL)

@@ -151,7 +151,7 @@ static void set_cookie(struct h2d_req *req, const char *value, uint64_t lifetime
 	snprintf(field, sizeof(field), "%s=%s; Path=/; Max-Age=%llu; HttpOnly; SameSite=Lax%s",
 		cookie_name(req), value, (unsigned long long)lifetime,
 		strcmp(h2d_req_scheme(req), "https") == 0 ? "; Secure" : "");
-	h2d_reply_field(req, "set-cookie", field);
+	h2d_reply_header(req, "set-cookie", field);
 }
 
 /*
@@ -162,7 +162,7 @@ static void set_cookie(struct h2d_req *req, const char *value, uint64_t lifetime
 static bool is_from_here(struct h2d_req *req)
 {
 	size_t len, authority_len;
-	const char *from = h2d_req_field(req, "origin", &len);
+	const char *from = h2d_req_header(req, "origin", &len);
 	const char *authority = h2d_req_authority(req, &authority_len);
 	const char *scheme = h2d_req_scheme(req);
 	size_t skip = strlen(scheme) + 3;
@@ -192,8 +192,8 @@ static void reply_page(struct h2d_req *req, int status, const char *title, const
 		"<h1>%s</h1>%s\n",
 		title, title, content);
 
-	h2d_reply_field(req, "cache-control", "no-store");
-	h2d_reply_field(req, "content-security-policy",
+	h2d_reply_header(req, "cache-control", "no-store");
+	h2d_reply_header(req, "content-security-policy",
 		"default-src 'none'; form-action 'self'; frame-ancestors 'none'");
 	h2d_reply_bytes(req, status, "text/html; charset=utf-8", text, (size_t)n);
 }
@@ -201,8 +201,8 @@ static void reply_page(struct h2d_req *req, int status, const char *title, const
 /* 303: what comes next is a GET, also when the page is loaded again. */
 static void reply_see(struct h2d_req *req, const char *where)
 {
-	h2d_reply_field(req, "location", where);
-	h2d_reply_field(req, "cache-control", "no-store");
+	h2d_reply_header(req, "location", where);
+	h2d_reply_header(req, "cache-control", "no-store");
 	h2d_reply_bytes(req, 303, NULL, NULL, 0);
 }
 
@@ -329,7 +329,7 @@ static void on_form(struct h2d_req *req, void *state, int status)
 	s->timer = h2d_timer_new(req, tell_wrong);
 	c = s->timer != NULL && h->checks < CHECKS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	if (c == NULL) {
-		h2d_reply_field(req, "retry-after", "5");
+		h2d_reply_header(req, "retry-after", "5");
 		h2d_reply_error(req, 503);
 		return;
 	}

@@ -158,7 +158,7 @@ static bool put_head(struct exchange *x, int64_t length)
 	size_t n, nhost, nname;
 	char connection[256] = "";
 
-	for (unsigned i = 0; (value = h2d_req_field_at(req, "connection", i, &n)) != NULL; i++) {
+	for (unsigned i = 0; (value = h2d_req_header_nth(req, "connection", i, &n)) != NULL; i++) {
 		size_t used = strlen(connection);
 
 		if (n + 2 > sizeof(connection) - used) /* what it names must not go on unknown */
@@ -169,7 +169,7 @@ static bool put_head(struct exchange *x, int64_t length)
 	put_path(x);
 	host = h2d_req_authority(req, &nhost);
 	put(x, " HTTP/1.1\r\nhost: %.*s\r\n", (int)nhost, nhost > 0 ? host : "");
-	for (unsigned i = 0; (value = h2d_req_fields_at(req, i, &name, &nname, &n)) != NULL; i++) {
+	for (unsigned i = 0; (value = h2d_req_header_at(req, i, &name, &nname, &n)) != NULL; i++) {
 		char copy[128];
 
 		snprintf(copy, sizeof(copy), "%.*s", (int)nname, name);
@@ -295,7 +295,7 @@ static void take_field(
 	for (; name[n] != '\0'; n++)
 		lower[n] = (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] | 32 : name[n]);
 	lower[n] = '\0';
-	h2d_reply_field(x->req, lower, value);
+	h2d_reply_header(x->req, lower, value);
 }
 
 static ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap);

@@ -222,39 +222,39 @@ static void kit_begin(struct h2d_test *t, const char *method, const char *path,
 	kit_settle(t);
 }
 
-void h2d_test_ask(
+void h2d_test_request(
 	struct h2d_test *t, const char *method, const char *path, const char *const *fields)
 {
 	kit_begin(t, method, path, fields, false, 0);
 }
 
-void h2d_test_begin(struct h2d_test *t, const char *method, const char *path,
+void h2d_test_begin_request(struct h2d_test *t, const char *method, const char *path,
 	const char *const *fields, int64_t length)
 {
 	kit_begin(t, method, path, fields, true, length);
 }
 
-void h2d_test_piece(struct h2d_test *t, const void *data, size_t len)
+void h2d_test_send_body(struct h2d_test *t, const void *data, size_t len)
 {
 	if (len > 0)
 		t->client->piece(t, data, len);
 	kit_settle(t);
 }
 
-void h2d_test_end(struct h2d_test *t)
+void h2d_test_end_body(struct h2d_test *t)
 {
 	t->client->end(t);
 	kit_settle(t);
 }
 
-void h2d_test_leave(struct h2d_test *t)
+void h2d_test_disconnect(struct h2d_test *t)
 {
 	kit_leave(t);
 	t->asked = false;
 	come(t);
 }
 
-void h2d_test_pass(struct h2d_test *t, uint64_t ms)
+void h2d_test_advance_ms(struct h2d_test *t, uint64_t ms)
 {
 	for (; ms > 0; ms--) {
 		now_ms++;
@@ -285,7 +285,7 @@ int h2d_test_status(const struct h2d_test *t)
 	return t->status;
 }
 
-const char *h2d_test_field(const struct h2d_test *t, const char *name)
+const char *h2d_test_header(const struct h2d_test *t, const char *name)
 {
 	return kit_find(t, name);
 }

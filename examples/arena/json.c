@@ -201,12 +201,12 @@ static void start(struct h2d_req *req, void *state)
 	}
 	if (!make(req, d, count.digits < d->n ? (unsigned)count.digits : d->n, factor(req),
 		    &text) ||
-		h2d_reply_field(req, "vary", "accept-encoding") < 0) {
+		h2d_reply_header(req, "vary", "accept-encoding") < 0) {
 		h2d_reply_error(req, 503);
 		return;
 	}
 	if (coding != NULL && compress_text(req, coding, d, &text))
-		h2d_reply_field(req, "content-encoding", coding);
+		h2d_reply_header(req, "content-encoding", coding);
 	h2d_reply_bytes(req, 200, "application/json", text.p, text.n);
 }
 

@@ -12,7 +12,7 @@ static const struct h2d_test_route routes[] = { H2D_TEST_ROUTE(
 
 static int greets(struct h2d_test *t)
 {
-	h2d_test_ask(t, "GET", "/hello/w%C3%B6rld", NULL);
+	h2d_test_request(t, "GET", "/hello/w%C3%B6rld", NULL);
 	return h2d_test_status(t) == 200 &&
 	       strcmp(h2d_test_content(t, NULL), "Hello, w\xc3\xb6rld!\n") == 0;
 }

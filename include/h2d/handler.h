@@ -17,7 +17,7 @@
  * worker, for over 100 milliseconds, the log names it: "handler kv held the loop up for 340 ms, at
  * GET /kv/x".
  *
- * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_field() once, from
+ * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_header() once, from
  * start(), body() or end(), or from the loop at any time before gone(). If h2d refuses a request,
  * it sends its own answer after gone(). These mistakes end the worker, in any state of the reply: a
  * second reply, a reply from gone(), a header after the reply, an invalid status, more credit than

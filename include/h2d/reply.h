@@ -22,10 +22,10 @@ struct h2d_req;
  * only h2d may set it (connection, content-length, keep-alive, proxy-connection, te, trailer,
  * transfer-encoding, upgrade).
  */
-int h2d_reply_field(struct h2d_req *req, const char *name, const char *value);
+int h2d_reply_header(struct h2d_req *req, const char *name, const char *value);
 
 /* A header. */
-struct h2d_field {
+struct h2d_header {
 	const char *name, *value;
 };
 
@@ -38,7 +38,8 @@ struct h2d_field {
  * bytes. Some HTTP/1.1 clients mistake it for the reply, so check the client first (browsers send
  * sec-fetch-mode: navigate).
  */
-int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_field *fields, unsigned n);
+int h2d_reply_interim(
+	struct h2d_req *req, int status, const struct h2d_header *headers, unsigned n);
 
 /*
  * Answers with status (200–599), a content type (NULL: none) and len bytes of data (NULL only if
@@ -95,7 +96,7 @@ void h2d_reply_stream_sized(
 
 /*
  * Adds a trailer, a header after the content (RFC 9110, 6.5) such as a checksum, at any time
- * between h2d_reply_stream() and the end of the fill call that returns 0. Like h2d_reply_field(),
+ * between h2d_reply_stream() and the end of the fill call that returns 0. Like h2d_reply_header(),
  * with up to 32 trailers of 32000 bytes together. Returns -1 also if the reply is not a stream, is
  * sized, or is at its end. A client may drop trailers unless its header te contains trailers.
  * HTTP/1.0 and HEAD send none.

@@ -57,19 +57,19 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 
 /* The first request header of that name (lower case); NULL if absent. There is at most one cookie
  * header: h2d joins them. */
-const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len);
+const char *h2d_req_header(struct h2d_req *req, const char *name, size_t *len);
 
 /* The i-th request header of that name, from 0; NULL if there is none. */
-const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, size_t *len);
+const char *h2d_req_header_nth(struct h2d_req *req, const char *name, unsigned i, size_t *len);
 
 /* The number of request headers; 0 if the request's memory is used up. */
-unsigned h2d_req_fields(struct h2d_req *req);
+unsigned h2d_req_headers(struct h2d_req *req);
 
 /* The i-th of all request headers, from 0, in the order of the request: its value, and its name,
  * lower case, in *name, with *name_len bytes (either may be NULL). NULL if there is none. A header
  * connection is included only if it names other headers: a proxy must remove those (RFC 9110,
  * 7.6.1). */
-const char *h2d_req_fields_at(
+const char *h2d_req_header_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len);
 
 /* The value of the first cookie of that name (case matters), with its quotation marks, if any. NULL
@@ -150,7 +150,7 @@ void h2d_body_resume(struct h2d_req *req);
  * (RFC 9110, 6.5), from end() on, for a handler that takes the body. Do not treat trailers as
  * headers. NULL if there is none. */
 const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len);
-const char *h2d_req_trailers_at(
+const char *h2d_req_trailer_at(
 	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
 /* The largest form that h2d_form_read() takes, in bytes. */

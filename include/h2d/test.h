@@ -1,7 +1,7 @@
 /*
  * h2d/test.h: tests handlers without sockets. The server is in the process of the test, and gets
- * requests as the bytes of HTTP/1.1 or HTTP/2. Its clock advances only by h2d_test_pass(). There is
- * one server at a time, and one request.
+ * requests as the bytes of HTTP/1.1 or HTTP/2. Its clock advances only by h2d_test_advance_ms().
+ * There is one server at a time, and one request.
  *
  * Each check_*.c of a directory of handlers (configure --with-handlers) becomes a program with the
  * handlers of that directory; `make check-handlers` and `make check` run it. An invalid call, a
@@ -43,23 +43,23 @@ void h2d_test_key(const char *handler, const char *key, const char *value);
 /* Disconnects the client and ends the worker: calls gone() and worker_exit(). */
 void h2d_test_close(struct h2d_test **t);
 
-/* Sends a request without a body. fields: name, value, …, NULL; or NULL for none. */
-void h2d_test_ask(
-	struct h2d_test *t, const char *method, const char *path, const char *const *fields);
+/* Sends a request without a body. headers: name, value, …, NULL; or NULL for none. */
+void h2d_test_request(
+	struct h2d_test *t, const char *method, const char *path, const char *const *headers);
 
 /* Sends the headers of a request with a body; length -1: without content-length. */
-void h2d_test_begin(struct h2d_test *t, const char *method, const char *path,
-	const char *const *fields, int64_t length);
+void h2d_test_begin_request(struct h2d_test *t, const char *method, const char *path,
+	const char *const *headers, int64_t length);
 
 /* Sends a piece of that body; its end. Bytes beyond the handler's credit wait. */
-void h2d_test_piece(struct h2d_test *t, const void *data, size_t len);
-void h2d_test_end(struct h2d_test *t);
+void h2d_test_send_body(struct h2d_test *t, const void *data, size_t len);
+void h2d_test_end_body(struct h2d_test *t);
 
 /* The client disconnects during the request, which calls gone(). Another request may follow. */
-void h2d_test_leave(struct h2d_test *t);
+void h2d_test_disconnect(struct h2d_test *t);
 
 /* Advances the clock by ms milliseconds; timers fire. */
-void h2d_test_pass(struct h2d_test *t, uint64_t ms);
+void h2d_test_advance_ms(struct h2d_test *t, uint64_t ms);
 
 /* Waits until threads have completed the jobs of h2d_work(), h2d_store() and h2d_reply_file(). */
 void h2d_test_wait(struct h2d_test *t);
@@ -76,7 +76,7 @@ const char *h2d_test_file(struct h2d_test *t, const char *name, size_t *len);
 /* The answer so far: its status, 0 if there is none; its first header of that name, NULL if absent;
  * its content; whether it is complete. Valid until the next call that is not one of these. */
 int h2d_test_status(const struct h2d_test *t);
-const char *h2d_test_field(const struct h2d_test *t, const char *name);
+const char *h2d_test_header(const struct h2d_test *t, const char *name);
 const char *h2d_test_content(const struct h2d_test *t, size_t *len);
 bool h2d_test_complete(const struct h2d_test *t);
 

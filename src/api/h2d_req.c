@@ -61,13 +61,13 @@ static bool has_one_cookie_field(struct h2d_req *req)
 	return req->ncookies <= 1 || req_field_join_cookies(req) == 0;
 }
 
-const char *h2d_req_field(struct h2d_req *req, const char *name, size_t *len)
+const char *h2d_req_header(struct h2d_req *req, const char *name, size_t *len)
 {
 	HANDLER_CALL();
-	return h2d_req_field_at(req, name, 0, len);
+	return h2d_req_header_nth(req, name, 0, len);
 }
 
-const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, size_t *len)
+const char *h2d_req_header_nth(struct h2d_req *req, const char *name, unsigned i, size_t *len)
 {
 	struct slice wanted = slice_str(name);
 	const struct field *f, *end;
@@ -82,17 +82,17 @@ const char *h2d_req_field_at(struct h2d_req *req, const char *name, unsigned i, 
 	return handler_text(req, none, len);
 }
 
-unsigned h2d_req_fields(struct h2d_req *req)
+unsigned h2d_req_headers(struct h2d_req *req)
 {
 	HANDLER_CALL();
 	return has_one_cookie_field(req) ? req->nfields : 0;
 }
 
-const char *h2d_req_fields_at(
+const char *h2d_req_header_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len)
 {
 	HANDLER_CALL();
-	if (i >= h2d_req_fields(req))
+	if (i >= h2d_req_headers(req))
 		return handler_text(req, none, len);
 	if (name != NULL)
 		*name = handler_text(req, req->fields[i].name, name_len);

@@ -8,7 +8,7 @@
 /* Bytes that a request may have: those of a client that does not read wait in memory. */
 enum { INTERIM_MAX = 64000, INTERIM_HEAD = 32 };
 
-int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_field *fields, unsigned n)
+int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_header *headers, unsigned n)
 {
 	struct field checked[STREAM_INTERIM_FIELDS_MAX];
 	size_t size = INTERIM_HEAD;
@@ -20,7 +20,7 @@ int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_field *f
 		return -1;
 	for (unsigned i = 0; i < n; i++) {
 		checked[i] =
-			(struct field){ slice_str(fields[i].name), slice_str(fields[i].value) };
+			(struct field){ slice_str(headers[i].name), slice_str(headers[i].value) };
 		if (!reply_field_valid(checked[i].name, checked[i].value))
 			return -1;
 		size += checked[i].name.n + checked[i].value.n;

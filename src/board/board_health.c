@@ -30,7 +30,7 @@ enum {
 
 static void board_health_answer(struct h2d_req *req, int status, struct slice text)
 {
-	h2d_reply_field(req, "cache-control", "no-store");
+	h2d_reply_header(req, "cache-control", "no-store");
 	reply_bytes(req, status, "text/plain; charset=utf-8", text);
 }
 

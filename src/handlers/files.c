@@ -12,7 +12,7 @@ static void files_start(struct h2d_req *req, void *state)
 
 	(void)state;
 	if (method != H2D_GET && method != H2D_HEAD) {
-		h2d_reply_field(req, "allow", "GET, HEAD, OPTIONS");
+		h2d_reply_header(req, "allow", "GET, HEAD, OPTIONS");
 		h2d_reply_error(req, 405);
 		return;
 	}

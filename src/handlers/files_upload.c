@@ -14,12 +14,12 @@ enum { PER_FILE = 64 }; /* of JSON, beside strings */
 static void describe(struct h2d_req *req, const struct h2d_stored *file)
 {
 	if (file->etag != NULL)
-		h2d_reply_field(req, "etag", file->etag);
+		h2d_reply_header(req, "etag", file->etag);
 	if (file->repr_digest != NULL)
-		h2d_reply_field(req, "repr-digest", file->repr_digest);
-	h2d_reply_field(req, "content-location", file->path);
+		h2d_reply_header(req, "repr-digest", file->repr_digest);
+	h2d_reply_header(req, "content-location", file->path);
 	if (file->created)
-		h2d_reply_field(req, "location", file->path);
+		h2d_reply_header(req, "location", file->path);
 }
 
 static void file_stored(
@@ -159,7 +159,7 @@ static void form_stored(
 		h2d_reply_error(req, 503);
 		return;
 	}
-	h2d_reply_field(req, "location", files->path);
+	h2d_reply_header(req, "location", files->path);
 	h2d_reply_bytes(req, status, "application/json", text, len);
 }
 

@@ -1,5 +1,5 @@
 /*
- * reply_field: the fields of a response: those that a handler says, h2d_reply_field(), and the
+ * reply_field: the fields of a response: those that a handler says, h2d_reply_header(), and the
  * type; which of them are not its to say is in reply_field.def. Called by handlers, and by reply.c
  * and files/, who add to them. Sends nothing.
  */
@@ -62,7 +62,7 @@ int reply_type(struct h2d_req *req, struct slice type)
 	return reply_add(req, SLICE("content-type"), type);
 }
 
-int h2d_reply_field(struct h2d_req *req, const char *name, const char *value)
+int h2d_reply_header(struct h2d_req *req, const char *name, const char *value)
 {
 	struct slice n = slice_str(name), v = slice_str(value);
 

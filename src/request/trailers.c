@@ -47,7 +47,7 @@ const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t 
 	return handler_text(req, f != NULL ? f->value : (struct slice){ 0 }, len);
 }
 
-const char *h2d_req_trailers_at(
+const char *h2d_req_trailer_at(
 	const struct h2d_req *req, unsigned i, const char **name, size_t *len)
 {
 	const struct trailers *t = req->trailers;

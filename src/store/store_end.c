@@ -251,7 +251,7 @@ static void reply_page(struct h2d_req *req, int status, const struct h2d_stored 
 
 	write_page(files, n, &t);
 	if (t.failed || reply_page_policy(req) < 0 ||
-		h2d_reply_field(req, "location", files->path) < 0)
+		h2d_reply_header(req, "location", files->path) < 0)
 		h2d_reply_error(req, ERR_NO_MEMORY->status);
 	else
 		h2d_reply_bytes(req, status, "text/html; charset=utf-8", t.p, t.n);
@@ -267,7 +267,7 @@ bool h2d_store_show(struct h2d_req *req, int status, const struct h2d_stored *fi
 	if (!wants_page(req))
 		return false;
 	listing = listing_of(s);
-	if (listing != NULL && h2d_reply_field(req, "location", listing) == 0)
+	if (listing != NULL && h2d_reply_header(req, "location", listing) == 0)
 		h2d_reply_bytes(req, 303, NULL, NULL, 0);
 	else
 		reply_page(req, status, files, n);

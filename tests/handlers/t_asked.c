@@ -39,9 +39,9 @@ static void start(struct h2d_req *req, void *state)
 	const char *p, *name;
 	size_t n, len;
 
-	for (unsigned i = 0; (p = h2d_req_fields_at(req, i, &name, &n, &len)) != NULL; i++)
+	for (unsigned i = 0; (p = h2d_req_header_at(req, i, &name, &n, &len)) != NULL; i++)
 		add(t, "field", name, n, p, len);
-	for (unsigned i = 0; (p = h2d_req_field_at(req, "x-twice", i, &len)) != NULL; i++)
+	for (unsigned i = 0; (p = h2d_req_header_nth(req, "x-twice", i, &len)) != NULL; i++)
 		add(t, "twice", "", 0, p, len);
 	for (unsigned i = 0; (p = h2d_req_query_param_at(req, i, &name, &len)) != NULL; i++)
 		add(t, "query", name, strlen(name), p, len);

@@ -195,7 +195,7 @@ static void end(struct h2d_req *req, void *state)
 	d->ended = true;
 	if (is_time(req, "end"))
 		reply(req, d);
-	for (unsigned i = 0; (value = h2d_req_trailers_at(req, i, &name, NULL)) != NULL; i++)
+	for (unsigned i = 0; (value = h2d_req_trailer_at(req, i, &name, NULL)) != NULL; i++)
 		h2d_reply_trailer(req, name, value);
 	h2d_resume(req);
 }

@@ -26,7 +26,7 @@ static void start(struct h2d_req *req, void *state)
 	add(text, &n, "peer", p, len);
 	p = h2d_req_user(req, &len);
 	add(text, &n, "user", p, len);
-	p = h2d_req_field(req, "cookie", &len);
+	p = h2d_req_header(req, "cookie", &len);
 	if (p != NULL)
 		add(text, &n, "cookie", p, len);
 	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", text, n);

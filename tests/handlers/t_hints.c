@@ -19,7 +19,7 @@ static void on_timer(struct h2d_req *req, void *state)
 
 static void start(struct h2d_req *req, void *state)
 {
-	static const struct h2d_field hints[] = {
+	static const struct h2d_header hints[] = {
 		{ "link", "</a.css>; rel=preload; as=style" },
 		{ "x-hint", "a" },
 	};

@@ -29,7 +29,7 @@ static void start_log(struct h2d_req *req, void *state)
 {
 	size_t n, len;
 	const char *level = h2d_req_param(req, "level", &n), *text = h2d_req_query(req, &len);
-	const char *times = h2d_req_field(req, "times", NULL);
+	const char *times = h2d_req_header(req, "times", NULL);
 
 	(void)state;
 	for (int i = times != NULL ? atoi(times) : 1; i > 0; i--)

@@ -31,14 +31,14 @@ static void field(struct h2d_req *req, const char *arg)
 	*value++ = '\0';
 	while ((blank = strchr(value, '_')) != NULL)
 		*blank = ' ';
-	snprintf(text, sizeof(text), "%d", h2d_reply_field(req, name, value));
+	snprintf(text, sizeof(text), "%d", h2d_reply_header(req, name, value));
 	reply(req, text);
 }
 
 static void type_twice(struct h2d_req *req, const char *arg)
 {
-	h2d_reply_field(req, "content-type", "application/one");
-	h2d_reply_field(req, "content-type", "application/two");
+	h2d_reply_header(req, "content-type", "application/one");
+	h2d_reply_header(req, "content-type", "application/two");
 	if (strcmp(arg, "file") == 0)
 		h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/index.html", strlen("/index.html"));
 	else
@@ -106,7 +106,7 @@ static void options(struct h2d_req *req, const char *arg)
 static void add(struct h2d_req *req, const char *arg)
 {
 	(void)arg;
-	h2d_reply_field(req, "x-late", "1");
+	h2d_reply_header(req, "x-late", "1");
 }
 
 static void hint(struct h2d_req *req, const char *arg)

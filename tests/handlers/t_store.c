@@ -19,7 +19,7 @@ static void stored(
 static void store(struct h2d_req *req, void *state)
 {
 	size_t len;
-	const char *name = h2d_req_field(req, "x-name", &len);
+	const char *name = h2d_req_header(req, "x-name", &len);
 
 	(void)state;
 	h2d_store(req, name, len, stored);

@@ -34,14 +34,14 @@ static void start(struct h2d_req *req, void *state)
 	ASK(param, "a");
 	ASK(param, "b");
 	ASK(param_at, 2, &name);
-	ASK(field, "x-one");
-	ASK(field_at, "x-one", 1);
-	for (unsigned i = 0; i < h2d_req_fields(req); i++) {
-		p = h2d_req_fields_at(req, i, &name, &name_len, &n);
-		ask(s, "field", p, n);
-		ask(s, "field's name", name, name_len);
+	ASK(header, "x-one");
+	ASK(header_nth, "x-one", 1);
+	for (unsigned i = 0; i < h2d_req_headers(req); i++) {
+		p = h2d_req_header_at(req, i, &name, &name_len, &n);
+		ask(s, "header", p, n);
+		ask(s, "header's name", name, name_len);
 	}
-	ASK(field, "cookie");
+	ASK(header, "cookie");
 	ASK(cookie, "c");
 	ASK(cookie, "a");
 	ASK(cookie, "b");
@@ -62,7 +62,7 @@ static void end(struct h2d_req *req, void *state)
 	size_t n;
 
 	ASK(trailer, "x-sum");
-	ASK(trailers_at, 0, &name);
+	ASK(trailer_at, 0, &name);
 	ask(s, "trailer's name", name, 5);
 	if (s->n == 0)
 		s->n = (size_t)snprintf(s->wrong, sizeof(s->wrong), "%u", s->asked);

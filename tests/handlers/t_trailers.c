@@ -36,7 +36,7 @@ static void add_trailers(struct h2d_req *req)
 	const char *old, *value;
 	unsigned i;
 
-	for (i = 0; (value = h2d_req_trailers_at(req, i, &old, NULL)) != NULL; i++) {
+	for (i = 0; (value = h2d_req_trailer_at(req, i, &old, NULL)) != NULL; i++) {
 		snprintf(name, sizeof(name), "x-%s", old);
 		h2d_reply_trailer(req, name, value);
 	}

@@ -139,7 +139,7 @@ static void start(struct h2d_req *req, void *state)
 		h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", "hello", 5);
 	} else {
 		if (strcmp(how, "fields") == 0)
-			h2d_reply_field(req, "set-cookie", "a=b");
+			h2d_reply_header(req, "set-cookie", "a=b");
 		accept(req, s);
 	}
 }

@@ -103,7 +103,7 @@ def test_a_second_reply_by_other_calls(fragile, speak, what, call):
 def test_a_field_behind_the_reply(fragile, speak):
 	server = fragile(sections="cache { max-size = 0 }")
 	for first in ("bytes", "file", "stream"):
-		breaks(server, speak, first + "+add", "added a field behind its reply to", "h2d_reply_field")
+		breaks(server, speak, first + "+add", "added a field behind its reply to", "h2d_reply_header")
 
 
 def test_an_interim_response_behind_the_reply(fragile, speak):

@@ -26,8 +26,8 @@ static void plain_start(struct h2d_req *req, void *state)
 {
 	struct slice value = { 0 };
 
-	ck_assert_ptr_null(h2d_req_field(req, "host", NULL));
-	value.p = h2d_req_field(req, "connection", &value.n);
+	ck_assert_ptr_null(h2d_req_header(req, "host", NULL));
+	value.p = h2d_req_header(req, "connection", &value.n);
 	snprintf(connection, sizeof(connection), "%.*s", SLICE_ARG(value));
 	echo_start(req, state);
 }

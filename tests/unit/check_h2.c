@@ -46,7 +46,7 @@ static void long_start(struct h2d_req *req, void *state)
 	if (query[0] == 'c')
 		reply_add(req, SLICE("x-test"), slice_of(value, sizeof(value) - 1));
 	else
-		ck_assert_int_eq(h2d_reply_field(req, "x-test", value), 0);
+		ck_assert_int_eq(h2d_reply_header(req, "x-test", value), 0);
 	h2d_reply_bytes(req, query[0] == 'r' ? 308 : 200, "text/plain", "hello", 5);
 }
 static const struct h2d_handler long_head = { .name = "long_head", .start = long_start };
@@ -621,7 +621,7 @@ TEST_EACH(cookies, 3)
 	exchange(steps[_i], limits[0]);
 	ck_assert_ptr_nonnull(held);
 	ck_assert_uint_eq(held->nfields, 300);
-	ck_assert_int_eq(strncmp(h2d_req_field(held, "cookie", NULL), "n127=v; n128=v; ", 16), 0);
+	ck_assert_int_eq(strncmp(h2d_req_header(held, "cookie", NULL), "n127=v; n128=v; ", 16), 0);
 	ck_assert_uint_eq(held->nfields, 128);
 	h2d_reply_bytes(held, 200, NULL, "x", 1);
 	exchange(steps[0], limits[0]);

@@ -174,19 +174,19 @@ TEST_EACH(fields_by_number, 2)
 	req_field_add(&req, SLICE("cookie"), SLICE("b=2"));
 	req_field_add(&req, SLICE("y"), SLICE(""));
 	req_start(&req);
-	ck_assert_text(h2d_req_field_at(&req, "x", 0, &len), len, "1");
-	ck_assert_text(h2d_req_field_at(&req, "x", 1, &len), len, "2");
-	ck_assert_ptr_null(h2d_req_field_at(&req, "x", 2, &len));
+	ck_assert_text(h2d_req_header_nth(&req, "x", 0, &len), len, "1");
+	ck_assert_text(h2d_req_header_nth(&req, "x", 1, &len), len, "2");
+	ck_assert_ptr_null(h2d_req_header_nth(&req, "x", 2, &len));
 	ck_assert_uint_eq(len, 0);
 	if (_i == 0)
-		ck_assert_uint_eq(h2d_req_fields(&req), 4);
+		ck_assert_uint_eq(h2d_req_headers(&req), 4);
 	for (unsigned i = 0; i < 4; i++) {
-		ck_assert_ptr_nonnull(h2d_req_fields_at(&req, i, &name, &n, &len));
+		ck_assert_ptr_nonnull(h2d_req_header_at(&req, i, &name, &n, &len));
 		ck_assert(slice_eq(slice_of(name, n), slice_str(names[i])));
 	}
-	ck_assert_text(h2d_req_fields_at(&req, 1, NULL, NULL, &len), len, "a=1; b=2");
-	ck_assert_ptr_null(h2d_req_fields_at(&req, 4, &name, &n, &len));
-	ck_assert_ptr_null(h2d_req_field_at(&req, "cookie", 1, NULL));
+	ck_assert_text(h2d_req_header_at(&req, 1, NULL, NULL, &len), len, "a=1; b=2");
+	ck_assert_ptr_null(h2d_req_header_at(&req, 4, &name, &n, &len));
+	ck_assert_ptr_null(h2d_req_header_nth(&req, "cookie", 1, NULL));
 	ck_assert_text(h2d_req_cookie(&req, "b", &len), len, "2");
 	ck_assert_ptr_null(h2d_req_cookie(&req, "c", &len));
 }
@@ -253,8 +253,8 @@ TEST(without_memory)
 		;
 	ck_assert_ptr_null(h2d_req_query_param(&req, "a", NULL));
 	ck_assert_uint_eq(h2d_req_query_params(&req), 0);
-	ck_assert_uint_eq(h2d_req_fields(&req), 0);
-	ck_assert_ptr_null(h2d_req_fields_at(&req, 0, NULL, NULL, NULL));
+	ck_assert_uint_eq(h2d_req_headers(&req), 0);
+	ck_assert_ptr_null(h2d_req_header_at(&req, 0, NULL, NULL, NULL));
 	ck_assert_ptr_null(h2d_req_cookie(&req, "a", NULL));
 }
 
@@ -361,7 +361,7 @@ TEST(not_paused)
 
 /* --- interim responses ------------------------------------------------------------------------ */
 
-static const struct h2d_field hints[17] = {
+static const struct h2d_header hints[17] = {
 	{ "link", "</a.css>; rel=preload; as=style" },
 	{ "x", "y" },
 	{ "x", "y" },
@@ -398,7 +398,7 @@ TEST(interim_responses)
 
 TEST_EACH(interim_fields_that_are_none, 8)
 {
-	static const struct h2d_field wrong[] = { { "Link", "x" }, { "a b", "x" }, { "", "x" },
+	static const struct h2d_header wrong[] = { { "Link", "x" }, { "a b", "x" }, { "", "x" },
 		{ "a", "b\r\nc: d" }, { "a", " b" }, { "content-length", "1" },
 		{ "transfer-encoding", "chunked" }, { "connection", "close" } };
 
@@ -486,10 +486,10 @@ TEST_EACH(trailers_of_a_request, 2)
 	memset(value, 'x', 1);
 	ck_assert_ptr_null(req_body_trailer(&req, SLICE("b"), SLICE("2")));
 	ck_assert_text(h2d_req_trailer(&req, "a", &len), len, "1");
-	ck_assert_str_eq(h2d_req_trailers_at(&req, 1, &found, NULL), "2");
+	ck_assert_str_eq(h2d_req_trailer_at(&req, 1, &found, NULL), "2");
 	ck_assert_str_eq(found, "b");
-	ck_assert_ptr_null(h2d_req_trailers_at(&req, 2, &found, &len));
-	ck_assert_ptr_null(h2d_req_field(&req, "a", &len));
+	ck_assert_ptr_null(h2d_req_trailer_at(&req, 2, &found, &len));
+	ck_assert_ptr_null(h2d_req_header(&req, "a", &len));
 	if (_i == 1) { /* answered: nobody takes any more */
 		h2d_reply_bytes(&req, 200, NULL, "", 0);
 		for (int i = 0; i < 100; i++)

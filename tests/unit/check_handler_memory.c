@@ -57,9 +57,9 @@ static void ask_all(struct h2d_req *req)
 	STRING(authority);
 	STRING(param, "p");
 	STRING(param_at, 0, &name);
-	STRING(field, "x");
-	STRING(field_at, "cookie", 0);
-	STRING(fields_at, 1, &name, &name_len);
+	STRING(header, "x");
+	STRING(header_nth, "cookie", 0);
+	STRING(header_at, 1, &name, &name_len);
 	string(name, name_len);
 	STRING(cookie, "a");
 	STRING(query_param, "c");

@@ -61,7 +61,7 @@ static void sum_end(struct h2d_req *req, void *state)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%zu", s->bytes);
-	h2d_reply_field(req, "x-length", h2d_req_length(req) < 0 ? "unknown" : "known");
+	h2d_reply_header(req, "x-length", h2d_req_length(req) < 0 ? "unknown" : "known");
 	h2d_reply_bytes(req, 200, "text/plain", text, strlen(text));
 }
 
@@ -186,7 +186,7 @@ static void stored(
 {
 	(void)state;
 	if (n == 1)
-		h2d_reply_field(req, "x-name", files->name);
+		h2d_reply_header(req, "x-name", files->name);
 	h2d_reply_bytes(req, status, NULL, NULL, 0);
 }
 
@@ -241,19 +241,19 @@ TEST_EACH(answers, 2)
 
 	open_server(_i);
 	for (int i = 0; i < 3; i++) {
-		h2d_test_ask(t, "GET", "/none", fields);
+		h2d_test_request(t, "GET", "/none", fields);
 		ck_assert_int_eq(h2d_test_status(t), 404);
 		ck_assert(h2d_test_complete(t));
-		ck_assert_str_eq(h2d_test_field(t, "content-type"), "text/html; charset=utf-8");
-		ck_assert_ptr_null(h2d_test_field(t, "x-none"));
+		ck_assert_str_eq(h2d_test_header(t, "content-type"), "text/html; charset=utf-8");
+		ck_assert_ptr_null(h2d_test_header(t, "x-none"));
 		ck_assert_ptr_nonnull(strstr(h2d_test_content(t, NULL), "404"));
 	}
-	h2d_test_ask(t, "HEAD", "/none", NULL);
+	h2d_test_request(t, "HEAD", "/none", NULL);
 	ck_assert(h2d_test_complete(t) && h2d_test_status(t) == 404);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "");
-	h2d_test_ask(t, "DELETE", "/sum", NULL);
+	h2d_test_request(t, "DELETE", "/sum", NULL);
 	ck_assert_int_eq(h2d_test_status(t), 405);
-	ck_assert_str_eq(h2d_test_field(t, "allow"), "POST, OPTIONS");
+	ck_assert_str_eq(h2d_test_header(t, "allow"), "POST, OPTIONS");
 	close_server();
 }
 
@@ -264,18 +264,18 @@ TEST_EACH(bodies, 2)
 
 	open_server(_i);
 	for (int known = 0; known < 2; known++) {
-		h2d_test_begin(t, "POST", "/sum", NULL, known ? 1000010 : -1);
+		h2d_test_begin_request(t, "POST", "/sum", NULL, known ? 1000010 : -1);
 		ck_assert_int_eq(starts, known + 1);
-		h2d_test_piece(t, "0123456789", 10);
+		h2d_test_send_body(t, "0123456789", 10);
 		for (int i = 0; i < 10; i++)
-			h2d_test_piece(t, piece, 100000);
+			h2d_test_send_body(t, piece, 100000);
 		ck_assert(known && _i == H2D_TEST_HTTP1 ? h2d_test_complete(t)
 							: !h2d_test_complete(t));
-		h2d_test_end(t);
+		h2d_test_end_body(t);
 		ck_assert_int_eq(h2d_test_status(t), 200);
 		ck_assert_str_eq(h2d_test_content(t, &n), "1000010");
 		ck_assert_uint_eq(n, 7);
-		ck_assert_str_eq(h2d_test_field(t, "x-length"), known ? "known" : "unknown");
+		ck_assert_str_eq(h2d_test_header(t, "x-length"), known ? "known" : "unknown");
 	}
 	ck_assert_int_eq(gones, 2);
 	free(piece);
@@ -285,16 +285,16 @@ TEST_EACH(bodies, 2)
 TEST_EACH(time_passes, 2)
 {
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/ticks", NULL);
+	h2d_test_request(t, "GET", "/ticks", NULL);
 	ck_assert_int_eq(h2d_test_status(t), 200);
-	h2d_test_pass(t, 99);
+	h2d_test_advance_ms(t, 99);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "");
-	h2d_test_pass(t, 50);
+	h2d_test_advance_ms(t, 50);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "t");
-	h2d_test_pass(t, 200);
+	h2d_test_advance_ms(t, 200);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "ttt");
 	ck_assert(!h2d_test_complete(t));
-	h2d_test_pass(t, 200);
+	h2d_test_advance_ms(t, 200);
 	ck_assert(h2d_test_complete(t));
 	ck_assert_int_eq(gones, 1);
 	close_server();
@@ -303,10 +303,10 @@ TEST_EACH(time_passes, 2)
 TEST_EACH(threads_work, 2)
 {
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/job", NULL);
+	h2d_test_request(t, "GET", "/job", NULL);
 	h2d_test_wait(t);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "42");
-	h2d_test_ask(t, "GET", "/job", NULL);
+	h2d_test_request(t, "GET", "/job", NULL);
 	close_server();
 	ck_assert_int_eq(gones, 2);
 }
@@ -314,15 +314,15 @@ TEST_EACH(threads_work, 2)
 TEST_EACH(clients_leave, 2)
 {
 	open_server(_i);
-	h2d_test_begin(t, "POST", "/sum", NULL, 100);
-	h2d_test_piece(t, "1", 1);
+	h2d_test_begin_request(t, "POST", "/sum", NULL, 100);
+	h2d_test_send_body(t, "1", 1);
 	ck_assert_int_eq(gones, 0);
-	h2d_test_leave(t);
+	h2d_test_disconnect(t);
 	ck_assert_int_eq(gones, 1);
-	h2d_test_ask(t, "GET", "/ticks", NULL);
-	h2d_test_leave(t);
+	h2d_test_request(t, "GET", "/ticks", NULL);
+	h2d_test_disconnect(t);
 	ck_assert_int_eq(gones, 2);
-	h2d_test_ask(t, "GET", "/none", NULL);
+	h2d_test_request(t, "GET", "/none", NULL);
 	ck_assert_int_eq(h2d_test_status(t), 404);
 	close_server();
 }
@@ -332,11 +332,11 @@ TEST_EACH(keys_are_read, 2)
 	h2d_test_key("t", "word", "b c");
 	h2d_test_key("t", "list", "{\"x\", \"y\"}");
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/keyed", NULL);
+	h2d_test_request(t, "GET", "/keyed", NULL);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "b c 2048 x");
 	close_server();
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/keyed", NULL);
+	h2d_test_request(t, "GET", "/keyed", NULL);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "a \"b\"? 2048 a");
 	close_server();
 }
@@ -344,12 +344,12 @@ TEST_EACH(keys_are_read, 2)
 TEST_EACH(messages_are_heard, 2)
 {
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/topic", NULL);
+	h2d_test_request(t, "GET", "/topic", NULL);
 	h2d_test_publish(t, "weather", "rain", 4);
 	ck_assert(!h2d_test_complete(t));
 	h2d_test_publish(t, "news", "peace", 5);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "peace");
-	h2d_test_ask(t, "DELETE", "/topic", NULL);
+	h2d_test_request(t, "DELETE", "/topic", NULL);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "own");
 	close_server();
 }
@@ -361,22 +361,22 @@ TEST_EACH(files_are_stored, 2)
 	open_server(_i);
 	ck_assert_ptr_null(h2d_test_file(t, "a", NULL));
 	for (int i = 0; i < 2; i++) {
-		h2d_test_begin(t, "PUT", "/store/a", NULL, i == 0 ? 4 : -1);
-		h2d_test_piece(t, i == 0 ? "on" : "tw", 2);
-		h2d_test_piece(t, i == 0 ? "e!" : "o!", 2);
-		h2d_test_end(t);
+		h2d_test_begin_request(t, "PUT", "/store/a", NULL, i == 0 ? 4 : -1);
+		h2d_test_send_body(t, i == 0 ? "on" : "tw", 2);
+		h2d_test_send_body(t, i == 0 ? "e!" : "o!", 2);
+		h2d_test_end_body(t);
 		h2d_test_wait(t);
 		ck_assert_int_eq(h2d_test_status(t), i == 0 ? 201 : 204);
-		ck_assert_str_eq(h2d_test_field(t, "x-name"), "a");
+		ck_assert_str_eq(h2d_test_header(t, "x-name"), "a");
 		ck_assert_str_eq(h2d_test_file(t, "a", &len), i == 0 ? "one!" : "two!");
 		ck_assert_uint_eq(len, 4);
 	}
-	h2d_test_ask(t, "GET", "/store/a", NULL);
+	h2d_test_request(t, "GET", "/store/a", NULL);
 	h2d_test_wait(t);
 	ck_assert_str_eq(h2d_test_content(t, NULL), "two!");
-	h2d_test_begin(t, "PUT", "/store/b", NULL, 4);
-	h2d_test_piece(t, "ha", 2);
-	h2d_test_leave(t);
+	h2d_test_begin_request(t, "PUT", "/store/b", NULL, 4);
+	h2d_test_send_body(t, "ha", 2);
+	h2d_test_disconnect(t);
 	close_server();
 	open_server(_i);
 	ck_assert_ptr_null(h2d_test_file(t, "a", NULL));
@@ -392,7 +392,7 @@ TEST_SIGNAL(a_key_that_is_none, 2, SIGABRT)
 TEST_SIGNAL(a_rule_is_broken, 2, SIGABRT)
 {
 	open_server(_i);
-	h2d_test_ask(t, "GET", "/twice", NULL);
+	h2d_test_request(t, "GET", "/twice", NULL);
 }
 
 UNIT_MAIN("kit")

@@ -125,10 +125,10 @@ TEST_EACH(said_by_the_handler, 4)
 	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
 	req_start(&req);
-	ck_assert_int_eq(h2d_reply_field(&req, "date", "then"), 0);
-	ck_assert_int_eq(h2d_reply_field(&req, "server", "mine"), 0);
-	ck_assert_int_eq(h2d_reply_field(&req, "content-type", "application/x"), 0);
-	ck_assert_int_eq(h2d_reply_field(&req, "transfer-encoding", "chunked"), -1);
+	ck_assert_int_eq(h2d_reply_header(&req, "date", "then"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "server", "mine"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "content-type", "application/x"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "transfer-encoding", "chunked"), -1);
 	if (_i == 0) {
 		h2d_reply_bytes(&req, 200, NULL, "x", 1);
 		ck_assert_field("content-type", "application/x");
@@ -154,10 +154,10 @@ TEST(what_is_there_stays)
 	locations[0].prefix = SLICE("/later");
 	req.target = SLICE("/later");
 	req_start(&req);
-	h2d_reply_field(&req, "content-security-policy", "sandbox");
-	h2d_reply_field(&req, "cache-control", "no-store");
-	h2d_reply_field(&req, "vary", "accept-encoding");
-	h2d_reply_field(&req, "link", "</c>");
+	h2d_reply_header(&req, "content-security-policy", "sandbox");
+	h2d_reply_header(&req, "cache-control", "no-store");
+	h2d_reply_header(&req, "vary", "accept-encoding");
+	h2d_reply_header(&req, "link", "</c>");
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	ck_assert_field("content-security-policy", "sandbox");
 	ck_assert_field("cache-control", "no-store");
@@ -239,7 +239,7 @@ TEST_EACH(too_many_are_never_dropped, 2)
 	req_start(&req);
 	/* date, server, content-length and cache-control are four */
 	for (int i = 0; i < REPLY_FIELDS_MAX - SITE_HEADERS_MAX - 4 + _i; i++)
-		h2d_reply_field(&req, "a", "v");
+		h2d_reply_header(&req, "a", "v");
 	h2d_reply_bytes(&req, 200, NULL, "x", 1);
 	ck_assert_int_eq(req.reply.status, _i == 0 ? 200 : 500);
 	ck_assert_uint_eq(reply_count("link"), SITE_HEADERS_MAX);
@@ -353,11 +353,11 @@ TEST_EACH(leavings_of_a_file, 2)
 		site_v[0].nerror_pages = 2;
 	}
 	req_start(&req);
-	h2d_reply_field(&req, "content-type", "image/png");
-	h2d_reply_field(&req, "etag", "\"a\"");
-	h2d_reply_field(&req, "last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
-	h2d_reply_field(&req, "content-encoding", "br");
-	h2d_reply_field(&req, "content-range", "bytes */5");
+	h2d_reply_header(&req, "content-type", "image/png");
+	h2d_reply_header(&req, "etag", "\"a\"");
+	h2d_reply_header(&req, "last-modified", "Sun, 06 Nov 1994 08:49:37 GMT");
+	h2d_reply_header(&req, "content-encoding", "br");
+	h2d_reply_header(&req, "content-range", "bytes */5");
 	h2d_reply_error(&req, 404);
 	ck_assert_field("content-type", _i == 0 ? "text/html; charset=utf-8" : "text/html");
 	ck_assert_uint_eq(reply_count("etag"), 0);

@@ -120,12 +120,12 @@ TEST(reply_fields)
 {
 	req.target = SLICE("/later");
 	req_start(&req);
-	ck_assert_int_eq(h2d_reply_field(&req, "X-Upper", "v"), -1);
-	ck_assert_int_eq(h2d_reply_field(&req, "a b", "v"), -1);
-	ck_assert_int_eq(h2d_reply_field(&req, "a", "v\r\nset-cookie: x"), -1);
+	ck_assert_int_eq(h2d_reply_header(&req, "X-Upper", "v"), -1);
+	ck_assert_int_eq(h2d_reply_header(&req, "a b", "v"), -1);
+	ck_assert_int_eq(h2d_reply_header(&req, "a", "v\r\nset-cookie: x"), -1);
 	for (int i = 0; i < REPLY_FIELDS_MAX - 6; i++)
-		ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), 0);
-	ck_assert_int_eq(h2d_reply_field(&req, "a", "v"), -1);
+		ck_assert_int_eq(h2d_reply_header(&req, "a", "v"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "a", "v"), -1);
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	/* Three more could be: strict-transport-security over TLS, x-request-id, instance-name. */
 	ck_assert_uint_eq(req.reply.nfields, REPLY_FIELDS_MAX - 3);

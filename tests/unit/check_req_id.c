@@ -88,7 +88,7 @@ TEST_EACH(of_an_answer, 3)
 	req.target = SLICE("/later");
 	ask(false, NULL);
 	if (_i == 2) /* the handler says one itself */
-		h2d_reply_field(&req, "x-request-id", "own");
+		h2d_reply_header(&req, "x-request-id", "own");
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	if (_i == 0)
 		ck_assert_uint_eq(reply_field("x-request-id").n, 0);
@@ -117,7 +117,7 @@ TEST(room)
 	env.conf.request_ids = true;
 	req.target = SLICE("/later");
 	ask(false, NULL);
-	while (h2d_reply_field(&req, "x", "y") == 0)
+	while (h2d_reply_header(&req, "x", "y") == 0)
 		;
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	ck_assert(is_made(reply_field("x-request-id")));
