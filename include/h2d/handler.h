@@ -77,11 +77,9 @@ enum h2d_body {
 
 /* The listeners on which a handler's routes exist. */
 enum h2d_scope {
-	H2D_ON_PUBLIC,  /* ordinary listeners */
-	H2D_ON_UPLOADS, /* ordinary listeners, for sites with an upload-dir */
-	H2D_ON_ADMIN,   /* admin listeners */
-	H2D_ON_ANY,     /* ordinary and admin listeners */
-	H2D_ON_FOLDERS, /* ordinary listeners, for sites with uploads in subdirectories */
+	H2D_ON_PUBLIC, /* ordinary listeners */
+	H2D_ON_ADMIN,  /* admin listeners */
+	H2D_ON_ANY,    /* ordinary and admin listeners */
 };
 
 struct h2d_handler {

@@ -2,7 +2,7 @@
  * files: what is read: the document root, which answers every path that no route owns and is no row
  * of routes.def, and the folder of uploads.
  */
-#include "h2d/handler.h"
+#include "h2d/upload_scope.h"
 
 static void files_start(struct h2d_req *req, void *state)
 {

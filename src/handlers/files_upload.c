@@ -2,7 +2,7 @@
  * files_upload: PUT and POST: the body becomes a file in the upload directory, or the files of a
  * form do. What is stored, and whether, is the store's doing; here is what the client is told.
  */
-#include "h2d/handler.h"
+#include "h2d/upload_scope.h"
 
 #include <stdio.h>
 #include <string.h>

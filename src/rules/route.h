@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "base/slice.h"
-#include "h2d/handler.h"
+#include "h2d/upload_scope.h"
 #include "http/method.h"
 
 enum { ROUTE_PARAMS_MAX = 8 };

@@ -359,7 +359,6 @@ static void store(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_t_store_twice = {
 	.name = "t_store_twice",
-	.scope = H2D_ON_UPLOADS,
 	.start = store,
 };
 

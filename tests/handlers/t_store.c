@@ -41,6 +41,5 @@ static void start(struct h2d_req *req, void *state)
 
 const struct h2d_handler h2d_handler_t_store = {
 	.name = "t_store",
-	.scope = H2D_ON_UPLOADS,
 	.start = start,
 };

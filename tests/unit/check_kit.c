@@ -202,9 +202,7 @@ static void store_start(struct h2d_req *req, void *state)
 		h2d_store(req, name, len, stored);
 }
 
-const struct h2d_handler h2d_handler_store = {
-	.name = "store", .scope = H2D_ON_UPLOADS, .start = store_start
-};
+const struct h2d_handler h2d_handler_store = { .name = "store", .start = store_start };
 
 static const struct h2d_test_route routes[] = {
 #define ROUTE H2D_TEST_ROUTE
