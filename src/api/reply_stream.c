@@ -1,7 +1,7 @@
 /*
  * reply_stream: a response whose content a handler makes piece by piece (h2d_reply_stream() of
- * h2d/handler.h). Owns the buffer that the handler fills, in the request's arena: what it wrote
- * waits there until the protocol takes it. Never asks for more before all of that is taken.
+ * h2d/handler.h), and interim responses in front of it. Owns the buffer that the handler fills, in
+ * the request's arena: content waits there until the protocol takes it. Never asks for more before.
  */
 #include <inttypes.h>
 
@@ -10,6 +10,9 @@
 #include "request/trailers.h"
 
 enum { FILL_SIZE = 16384 };
+
+/* Bytes of interim responses of a request: those of a client that does not read wait in memory. */
+enum { INTERIM_MAX = 64000, INTERIM_HEAD = 32 };
 
 struct reply_stream {
 	h2d_fill *fill;
@@ -186,4 +189,28 @@ int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value)
 		!reply_field_valid(n, v))
 		return -1;
 	return trailers_add(&s->trailers, &req->arena, TRAILERS_SIZE, n, v) == 0 ? 0 : -1;
+}
+
+int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_header *headers, unsigned n)
+{
+	struct field checked[STREAM_INTERIM_FIELDS_MAX];
+	size_t size = INTERIM_HEAD;
+
+	HANDLER_CALL();
+	HANDLER_MUST(req, req->owes, INTERIM);
+	HANDLER_MUST(req, status >= 102 && status <= 199, STATUS);
+	if (n > STREAM_INTERIM_FIELDS_MAX)
+		return -1;
+	for (unsigned i = 0; i < n; i++) {
+		checked[i] =
+			(struct field){ slice_str(headers[i].name), slice_str(headers[i].value) };
+		if (!reply_field_valid(checked[i].name, checked[i].value))
+			return -1;
+		size += checked[i].name.n + checked[i].value.n;
+	}
+	if (size > INTERIM_MAX - req->interim_size)
+		return -1;
+	req->interim_size += (unsigned)size;
+	req->stream->interim(req, status, checked, n);
+	return 0;
 }

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "api/handler_refused.h"
 #include "api/handler_worker.h"
 #include "api/work_line.h"
 #include "base/clock.h"
