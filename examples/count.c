@@ -6,7 +6,6 @@
 #include "h2d/handler.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 struct count {
 	uint64_t bytes, hash;
@@ -33,11 +32,9 @@ static void body(struct h2d_req *req, void *state, const char *data, size_t len)
 static void end(struct h2d_req *req, void *state)
 {
 	const struct count *c = state;
-	char text[80];
-	int n = snprintf(text, sizeof(text),
-		"{\"bytes\":%" PRIu64 ",\"fnv1a\":\"%016" PRIx64 "\"}\n", c->bytes, c->hash);
 
-	h2d_reply_bytes(req, 200, "application/json", text, (size_t)n);
+	h2d_reply_printf(req, 200, H2D_JSON,
+		"{\"bytes\":%" PRIu64 ",\"fnv1a\":\"%016" PRIx64 "\"}\n", c->bytes, c->hash);
 }
 
 const struct h2d_handler h2d_handler_count = {

@@ -18,7 +18,7 @@ enum { MS_MAX = 600000 };
 static void time_is_up(struct h2d_req *req, void *state)
 {
 	(void)state;
-	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", "now\n", 4);
+	h2d_reply_text(req, 200, "now\n");
 }
 
 static void later_start(struct h2d_req *req, void *state)
@@ -30,7 +30,6 @@ static void later_start(struct h2d_req *req, void *state)
 	char *end;
 
 	(void)state;
-	/* What follows the parameter is "/" or the NUL of the path. */
 	ms = strtoul(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || end != text + len || ms > MS_MAX) {
 		h2d_reply_error(req, 404);
@@ -75,7 +74,7 @@ static void reply_list(struct h2d_req *req, const struct addrinfo *found)
 			    NI_NUMERICHOST) == 0 &&
 			strlen(one) < sizeof(list) - 1 - n)
 			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\n", one);
-	h2d_reply_bytes(req, 200, "text/plain; charset=utf-8", list, n);
+	h2d_reply_text(req, 200, list);
 }
 
 static void answered(struct h2d_req *req, void *state, void *job)

@@ -65,7 +65,8 @@ static int worker_init(struct h2d_worker *worker, void **context)
 	}
 	if (h->key_len >= KEY_MIN)
 		return 0;
-	fprintf(stderr, "login: key-file \"%s\" has not got %d bytes\n", path, KEY_MIN);
+	h2d_worker_log(
+		worker, H2D_LOG_ERROR, "key-file \"%s\" has fewer than %d bytes", path, KEY_MIN);
 	free(h);
 	return -1;
 }
@@ -143,17 +144,6 @@ static bool session_of(struct h2d_req *req, const struct home *h, char name[NAME
 	       expires > (unsigned long long)time(NULL);
 }
 
-/* lifetime 0 takes the cookie away. */
-static void set_cookie(struct h2d_req *req, const char *value, uint64_t lifetime)
-{
-	char field[COOKIE + 128];
-
-	snprintf(field, sizeof(field), "%s=%s; Path=/; Max-Age=%llu; HttpOnly; SameSite=Lax%s",
-		cookie_name(req), value, (unsigned long long)lifetime,
-		strcmp(h2d_req_scheme(req), "https") == 0 ? "; Secure" : "");
-	h2d_reply_header(req, "set-cookie", field);
-}
-
 /*
  * Whether a page of this server has sent the form: browsers say where it is from, in a field that
  * no script can set. SameSite=Lax keeps the cookie from what other sites send; this keeps them from
@@ -186,24 +176,20 @@ static const char form[] =
 /* name: letters and digits alone, see is_name(); nothing else of a client's is on any page. */
 static void reply_page(struct h2d_req *req, int status, const char *title, const char *content)
 {
-	char text[2048];
-	int n = snprintf(text, sizeof(text),
-		"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title>"
-		"<h1>%s</h1>%s\n",
-		title, title, content);
-
 	h2d_reply_header(req, "cache-control", "no-store");
 	h2d_reply_header(req, "content-security-policy",
 		"default-src 'none'; form-action 'self'; frame-ancestors 'none'");
-	h2d_reply_bytes(req, status, "text/html; charset=utf-8", text, (size_t)n);
+	h2d_reply_printf(req, status, H2D_HTML,
+		"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%s</title>"
+		"<h1>%s</h1>%s\n",
+		title, title, content);
 }
 
 /* 303: what comes next is a GET, also when the page is loaded again. */
 static void reply_see(struct h2d_req *req, const char *where)
 {
-	h2d_reply_header(req, "location", where);
 	h2d_reply_header(req, "cache-control", "no-store");
-	h2d_reply_bytes(req, 303, NULL, NULL, 0);
+	h2d_reply_redirect(req, 303, where);
 }
 
 /* --- the password ----------------------------------------------------------------------------- */
@@ -294,7 +280,7 @@ static void done(struct h2d_req *req, void *state, void *job)
 		h2d_timer_set(s->timer, WRONG_MS); /* who guesses has to wait */
 	} else if (session_new(c->home, c->name, cookie)) {
 		h2d_count(c->home->worker, "login_sessions_total", 1);
-		set_cookie(req, cookie, c->home->lifetime);
+		h2d_reply_cookie(req, cookie_name(req), cookie, (int64_t)c->home->lifetime);
 		reply_see(req, "/account");
 	} else {
 		h2d_reply_error(req, 503);
@@ -406,7 +392,7 @@ static void logout_start(struct h2d_req *req, void *state)
 		h2d_reply_error(req, 403);
 		return;
 	}
-	set_cookie(req, "", 0);
+	h2d_reply_cookie(req, cookie_name(req), "", 0);
 	reply_see(req, "/login");
 }
 

@@ -164,7 +164,7 @@ struct h2d_test *h2d_test_open(
 	int rc;
 
 	H2D_ASSERT(t != NULL && !is_open);
-	is_open = true;
+	is_open = handler_rule_strict = true;
 	clock_update();
 	rc = loop_init(&t->loop);
 	H2D_ASSERT(rc == 0);

@@ -19,10 +19,11 @@
  *
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_header() once, from
  * start(), body() or end(), or from the loop at any time before gone(). If h2d refuses a request,
- * it sends its own answer after gone(). These mistakes end the worker, in any state of the reply: a
- * second reply, a reply from gone(), a header after the reply, an invalid status, more credit than
- * there was, a length above PTRDIFF_MAX, and a call in another thread than the loop's. The log
- * names handler, mistake and request: "handler kv replied twice to GET /kv/x".
+ * it sends its own answer after gone(). A second reply, a reply from gone(), and a header or an
+ * interim response after the reply are logged and ignored (a server with --enable-sanitizers ends
+ * the worker). Other mistakes always end the worker: an invalid status, more credit than there was,
+ * a length above PTRDIFF_MAX, a call in another thread than the loop's. The log names handler,
+ * mistake and request: "handler kv replied twice to GET /kv/x".
  *
  * Memory: req belongs to h2d and is valid from start() until gone() returns, and so are strings
  * that h2d_req_*() returns, and state, the handler's memory for the request (state_size bytes,
@@ -126,6 +127,7 @@ struct h2d_handler {
 /*
  * Begins the definition of a handler in C++, where constants are local to their file by default:
  * H2D_HANDLER(hello) = { .name = "hello", .start = start };
+ * Set members in their order, which does not change: C++ requires it.
  */
 #ifdef __cplusplus
 #define H2D_HANDLER(name) \

@@ -5,6 +5,7 @@
 #ifndef H2D_REPLY_H
 #define H2D_REPLY_H
 
+#include "h2d/log.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -49,6 +50,35 @@ int h2d_reply_interim(
  */
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len);
+
+/* Like h2d_reply_bytes(), without copying: the bytes of data must not change. h2d calls
+ * release(data) once, when it no longer uses them, also if it ignores the reply; NULL: data is
+ * static. */
+void h2d_reply_memory(struct h2d_req *req, int status, const char *type, const void *data,
+	size_t len, void (*release)(void *data));
+
+/* Content types. */
+#define H2D_TEXT "text/plain; charset=utf-8"
+#define H2D_HTML "text/html; charset=utf-8"
+#define H2D_JSON "application/json"
+
+/* Like h2d_reply_bytes(): text of type H2D_TEXT; a string that is JSON; printf(3) of fmt. */
+void h2d_reply_text(struct h2d_req *req, int status, const char *text);
+void h2d_reply_json(struct h2d_req *req, int status, const char *json);
+void h2d_reply_printf(struct h2d_req *req, int status, const char *type, const char *fmt, ...)
+	H2D_PRINTF(4, 5);
+
+/* Redirects the client to location with status 301, 302, 303, 307 or 308. An invalid location
+ * becomes 500, and is logged. */
+void h2d_reply_redirect(struct h2d_req *req, int status, const char *location);
+
+/*
+ * Adds a cookie with the attributes Path=/, HttpOnly, SameSite=Lax and, if the client uses https,
+ * Secure. max_age: seconds; 0 deletes the cookie; -1: until the browser closes. Returns 0 or -1
+ * like h2d_reply_header(), which you can use for other attributes; -1 also if name or value
+ * contains a space or one of ; , " \ (or = in name).
+ */
+int h2d_reply_cookie(struct h2d_req *req, const char *name, const char *value, int64_t max_age);
 
 /* Answers OPTIONS (RFC 9110, 9.3.7) with the methods of the path, as h2d does if no row handles
  * OPTIONS. */

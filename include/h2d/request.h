@@ -105,7 +105,7 @@ int64_t h2d_req_length(const struct h2d_req *req);
  * "unknown". NULL if the request's memory is used up. */
 const char *h2d_req_peer(struct h2d_req *req, size_t *len);
 
-/* The subject of the client's valid certificate (section client-ca), as in RFC 4514:
+/* The subject of the client's valid certificate (key client-ca), as in RFC 4514:
  * "CN=alice,O=Example", in printable ASCII. NULL and length 0 without a certificate. */
 const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len);
 
@@ -153,23 +153,30 @@ const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t 
 const char *h2d_req_trailer_at(
 	const struct h2d_req *req, unsigned i, const char **name, size_t *len);
 
-/* The largest form that h2d_form_read() takes, in bytes. */
-enum { H2D_FORM_MAX = 1 << 20 };
+/* The largest body that h2d_body_read() and h2d_form_read() take, in bytes. */
+enum { H2D_READ_MAX = 1 << 20 };
 
 /*
- * The result of h2d_form_read(): status 200, and the parameters are available; or 413 (longer than
- * max, or too many parameters), 415 (another content type) or 503 (memory is used up). Called once
- * on the loop, possibly before that call returns, but not if the request is gone or h2d has
- * answered it. It may reply, or call h2d_work() and reply later.
+ * The result of h2d_body_read(): status 200 and len bytes of data, which end in NUL and are valid
+ * as long as the request; or 413 (longer than max) or 503 (memory is used up), and data is NULL.
+ * Called once on the loop, possibly before that call returns, but not if the request is gone or h2d
+ * has answered it. It may reply, or call h2d_work() and reply later.
  */
+typedef void h2d_body_fn(
+	struct h2d_req *req, void *state, int status, const char *data, size_t len);
+
+/*
+ * Reads the request's body, instead of body() and end(), into the request's memory: up to max bytes
+ * (at most H2D_READ_MAX). Call it from start(), on a route with BODY_STREAM; or later, like
+ * h2d_store(). A request without a body has an empty one.
+ */
+void h2d_body_read(struct h2d_req *req, size_t max, h2d_body_fn *done);
+
+/* The result of h2d_form_read(), like that of h2d_body_read(): status 200, and the parameters are
+ * available; or 413 (also: too many parameters), 415 (another content type) or 503. */
 typedef void h2d_form_fn(struct h2d_req *req, void *state, int status);
 
-/*
- * Reads the request's body, instead of body() and end(), as a form of a browser
- * (application/x-www-form-urlencoded) of up to max bytes (at most H2D_FORM_MAX). A request without
- * a body is a form without parameters. Call it from start(), on a route with BODY_STREAM; or later,
- * like h2d_store().
- */
+/* Like h2d_body_read(), for a form of a browser (application/x-www-form-urlencoded). */
 void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done);
 
 /* The parameters of a form, decoded, like those of the query (h2d_req_query_param()). */

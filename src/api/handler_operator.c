@@ -109,32 +109,27 @@ static struct log_kind *kind_of(const char *fmt, enum h2d_level level)
 	return &kinds[i].kind;
 }
 
-static void say_of(
-	const struct h2d_req *req, struct log_kind *kind, enum log_level level, const char *text)
-{
-	struct slice route = req_record_route_name(req->env->conf.routes, req->record.route);
-	struct slice target = req->target;
-
-	if (target.n > TARGET_SHOWN)
-		target.n = TARGET_SHOWN;
-	log_limited(kind, level, "handler %s, route %.*s: %s: %.*s %.*s", handler_rule_name(req),
-		SLICE_ARG(route), text, SLICE_ARG(req->method_text), SLICE_ARG(target));
-}
-
 /* req: NULL where it is of the worker alone. */
 __attribute__((format(printf, 4, 0))) static void say(const struct h2d_req *req,
 	const char *handler, enum h2d_level level, const char *fmt, va_list args)
 {
 	char text[TEXT_MAX + 1];
+	struct slice route;
 
 	H2D_ASSERT((size_t)level < sizeof(levels) / sizeof(levels[0]));
 	if (levels[level] > log_max)
 		return;
 	vsnprintf(text, sizeof(text), fmt, args);
-	if (req != NULL)
-		say_of(req, kind_of(fmt, level), levels[level], text);
-	else
+	if (req != NULL) {
+		route = req_record_route_name(req->env->conf.routes, req->record.route);
+		log_limited(kind_of(fmt, level), levels[level],
+			"handler %s, route %.*s: %s: %.*s %.*s", handler_rule_name(req),
+			SLICE_ARG(route), text, SLICE_ARG(req->method_text),
+			req->target.n < TARGET_SHOWN ? (int)req->target.n : TARGET_SHOWN,
+			req->target.p);
+	} else {
 		log_limited(kind_of(fmt, level), levels[level], "handler %s: %s", handler, text);
+	}
 }
 
 void h2d_log(struct h2d_req *req, enum h2d_level level, const char *fmt, ...)

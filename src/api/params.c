@@ -1,9 +1,9 @@
 /*
  * params: the parameters of a query or a form, found by name or number, for the calls of
  * h2d/handler.h: names and values, in the order in which they came. They are decoded when a handler
- * asks for the first of them, once, and live as long as its request. A form, a body of
- * application/x-www-form-urlencoded, is gathered by a hook (req_body.h) first: never more than the
- * handler said, in the request's memory. Called by handlers only: who does not ask pays nothing.
+ * asks for the first of them, once, and live as long as its request. A form, or another body that a
+ * handler reads whole, is gathered by a hook (req_body.h) in the request's memory, up to the size
+ * that the handler allows. Called by handlers only: others pay nothing.
  */
 #include "http/urlencoded.h"
 #include "request/handler_call.h"
@@ -91,27 +91,36 @@ const char *h2d_req_query_param_at(struct h2d_req *req, unsigned i, const char *
 	return by_number(req, of_query(req), i, name, len);
 }
 
-/* --- a form is read -----------------------------------------------------------------------------
- */
+/* --- a body is read --------------------------------------------------------------------------- */
 
-enum { FORM_FIRST = 1000 };
-
-struct form {
-	h2d_form_fn *done;
-	char *p; /* with room for a NUL behind what it has room for */
-	size_t n, room, max;
+struct body_read {
+	h2d_body_fn *done;
+	h2d_form_fn *form_done; /* instead, for a form */
+	char *p;                /* with room for max bytes and a NUL */
+	size_t n, max;
 };
 
-/* Tells the handler, which replies now or later; the body is nobody's any more. */
-static void params_finish(struct h2d_req *req, int status)
+/* Tells the handler, which replies now or later. */
+static void tell(struct h2d_req *req, const struct body_read *r, int status)
 {
-	struct form *form = req->hook_state;
+	struct slice data = status == 200 ? slice_of(r->p, r->n) : (struct slice){ 0 };
 	struct crash_call call;
 
-	req_unhook(req);
 	handler_call_enter(&call, req, req->handler);
-	form->done(req, req->handler_state, status);
+	if (r->form_done != NULL)
+		r->form_done(req, req->handler_state, status);
+	else
+		r->done(req, req->handler_state, status, handler_text(req, data, NULL), data.n);
 	handler_call_exit();
+}
+
+/* The body is nobody's any more. */
+static void params_finish(struct h2d_req *req, int status)
+{
+	const struct body_read *r = req->hook_state;
+
+	req_unhook(req);
+	tell(req, r, status);
 }
 
 static void params_refuse(struct h2d_req *req, const struct err *err)
@@ -121,43 +130,13 @@ static void params_refuse(struct h2d_req *req, const struct err *err)
 	params_finish(req, err->status);
 }
 
-/* Room for n bytes more. Memory of requests is not given back, so it doubles. */
-static int make_room(struct form *form, struct arena *arena, size_t n)
+static void params_complete(struct h2d_req *req)
 {
-	size_t room = form->room > 0 ? form->room : FORM_FIRST;
-	char *p;
+	struct body_read *r = req->hook_state;
 
-	if (form->p != NULL && n <= form->room - form->n)
-		return 0;
-	while (room - form->n < n)
-		room *= 2;
-	p = arena_alloc(arena, room + 1);
-	if (p == NULL)
-		return -1;
-	if (form->n > 0)
-		memcpy(p, form->p, form->n);
-	form->p = p;
-	form->room = room;
-	return 0;
-}
-
-static const struct err *params_take(struct form *form, struct arena *arena, struct slice piece)
-{
-	if (piece.n > form->max - form->n)
-		return ERR_BODY_TOO_LARGE;
-	if (make_room(form, arena, piece.n) < 0)
-		return ERR_NO_MEMORY;
-	memcpy(form->p + form->n, piece.p, piece.n);
-	form->n += piece.n;
-	return NULL;
-}
-
-static void params_decode(struct h2d_req *req)
-{
-	struct form *form = req->hook_state;
-
-	if (form->n > 0) {
-		req->form_params = params_new(&req->arena, form->p, form->n);
+	r->p[r->n] = '\0';
+	if (r->form_done != NULL && r->n > 0) {
+		req->form_params = params_new(&req->arena, r->p, r->n);
 		/* Names without end are too much, as bytes are. */
 		if (req->form_params == NULL) {
 			params_refuse(req, ERR_BODY_TOO_LARGE);
@@ -169,19 +148,24 @@ static void params_decode(struct h2d_req *req)
 
 static void on_body(struct h2d_req *req)
 {
-	struct form *form = req->hook_state;
+	struct body_read *r = req->hook_state;
 	const struct err *err = NULL;
 	struct body_piece *piece;
 
 	while (err == NULL && (piece = body_queue_take(&req->body_queue)) != NULL) {
-		err = params_take(form, &req->arena, slice_of(piece->bytes, piece->n));
+		if (piece->n > r->max - r->n) {
+			err = ERR_BODY_TOO_LARGE;
+		} else {
+			memcpy(r->p + r->n, piece->bytes, piece->n);
+			r->n += piece->n;
+		}
 		req->stream->consume(req, piece->n);
 		body_pieces_free(piece);
 	}
 	if (err != NULL)
 		params_refuse(req, err);
 	else if (req->body_queue.ended)
-		params_decode(req);
+		params_complete(req);
 }
 
 static void on_gone(struct h2d_req *req)
@@ -189,7 +173,7 @@ static void on_gone(struct h2d_req *req)
 	(void)req; /* all of it is the arena's */
 }
 
-static const struct req_hook form_hook = { on_body, on_gone };
+static const struct req_hook read_hook = { on_body, on_gone };
 
 static bool is_form(const struct h2d_req *req)
 {
@@ -202,30 +186,46 @@ static bool is_form(const struct h2d_req *req)
 	return slice_ieq(field_trim(type), SLICE("application/x-www-form-urlencoded"));
 }
 
-void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done)
+/* A body of unknown length has room for max bytes: memory that is not touched costs little. */
+static void read_body(struct h2d_req *req, struct body_read given)
 {
-	struct form *form = arena_zalloc(&req->arena, sizeof(*form));
+	struct body_read *r = arena_zalloc(&req->arena, sizeof(*r));
+	uint64_t n = !req->has_body                     ? 0
+		     : req->body_length != BODY_UNKNOWN ? req->body_length
+							: given.max;
 
-	HANDLER_CALL();
-	H2D_ASSERT(max <= H2D_FORM_MAX);
+	H2D_ASSERT(given.max <= H2D_READ_MAX);
 	HANDLER_MUST(req, req_body_is_whole(req), REST);
-	if (form == NULL) {
-		done(req, req->handler_state, ERR_NO_MEMORY->status);
+	if (r == NULL) {
+		tell(req, &given, ERR_NO_MEMORY->status);
 		return;
 	}
-	form->done = done;
-	form->max = max;
-	req_hook(req, &form_hook, form);
-	if (req->has_body && !is_form(req))
+	*r = given;
+	if (n <= given.max)
+		r->p = arena_alloc(&req->arena, n + 1);
+	r->max = (size_t)n;
+	req_hook(req, &read_hook, r);
+	if (req->has_body && r->form_done != NULL && !is_form(req))
 		params_refuse(req, ERR_FORM_TYPE);
-	else if (req->has_body && req->body_length != BODY_UNKNOWN && req->body_length > max)
-		params_refuse(req, ERR_BODY_TOO_LARGE);
+	else if (r->p == NULL)
+		params_refuse(req, n > given.max ? ERR_BODY_TOO_LARGE : ERR_NO_MEMORY);
 	else
 		req_body_draw(req);
 }
 
-/* --- and its parameters -------------------------------------------------------------------------
- */
+void h2d_body_read(struct h2d_req *req, size_t max, h2d_body_fn *done)
+{
+	HANDLER_CALL();
+	read_body(req, (struct body_read){ .done = done, .max = max });
+}
+
+void h2d_form_read(struct h2d_req *req, size_t max, h2d_form_fn *done)
+{
+	HANDLER_CALL();
+	read_body(req, (struct body_read){ .form_done = done, .max = max });
+}
+
+/* --- the parameters of a form ----------------------------------------------------------------- */
 
 unsigned h2d_form_params(const struct h2d_req *req)
 {

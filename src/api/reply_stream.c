@@ -113,20 +113,12 @@ static const struct body_ops stream_ops = {
 /* NULL: the request has its answer. */
 static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2d_fill *fill)
 {
-	struct slice given = slice_str(type);
 	struct reply_stream *s;
-	int rc = 0;
 
-	if (!field_value_valid(given)) {
-		reply_bad_type(req);
+	if (!reply_given_type(req, type))
 		return NULL;
-	}
 	s = arena_alloc(&req->arena, sizeof(*s));
-	if (given.n > 0) {
-		given = arena_dup(&req->arena, given);
-		rc = given.p != NULL ? reply_type(req, given) : -1;
-	}
-	if (s == NULL || rc < 0) {
+	if (s == NULL) {
 		reply_no_memory(req, sizeof(*s));
 		return NULL;
 	}
@@ -164,15 +156,16 @@ static void reply_stream(
 void h2d_reply_stream(struct h2d_req *req, int status, const char *type, h2d_fill *fill)
 {
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
-	reply_stream(req, status, type, BODY_UNKNOWN, fill);
+	if (HANDLER_MAY(req, ONCE))
+		reply_stream(req, status, type, BODY_UNKNOWN, fill);
 }
 
 void h2d_reply_stream_sized(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
 {
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
+	if (!HANDLER_MAY(req, ONCE))
+		return;
 	HANDLER_MUST(req, length <= PTRDIFF_MAX, LENGTH);
 	reply_stream(req, status, type, length, fill);
 }
@@ -197,7 +190,8 @@ int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_header *
 	size_t size = INTERIM_HEAD;
 
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, INTERIM);
+	if (!HANDLER_MAY(req, INTERIM))
+		return -1;
 	HANDLER_MUST(req, status >= 102 && status <= 199, STATUS);
 	if (n > STREAM_INTERIM_FIELDS_MAX)
 		return -1;

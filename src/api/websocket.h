@@ -1,7 +1,7 @@
 /*
  * websocket: a request that has become a WebSocket (h2d/websocket.h): a hook that reads frames out
  * of the request's body, and the source of a reply whose content is frames. Its protocol carries
- * bytes both ways and knows nothing of them. Made by websocket_accept.c.
+ * bytes both ways and knows nothing of them.
  */
 #ifndef H2D_API_WEBSOCKET_H
 #define H2D_API_WEBSOCKET_H
@@ -87,10 +87,6 @@ void websockets_free(struct websockets **all);
 
 /* The worker leaves: closes them all with 1001. all may be NULL. */
 void websockets_drain(struct websockets *all);
-
-/* A new one, zeroed but for req, kind and protocol, takes the request's body; its reply is being
- * sent. */
-void websocket_open(struct websocket *ws);
 
 /* websocket_in.c */
 

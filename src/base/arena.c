@@ -146,23 +146,29 @@ char *arena_strdup(struct arena *a, const char *s)
 	return p != NULL ? memcpy(p, s, n) : NULL;
 }
 
-char *arena_printf(struct arena *a, const char *fmt, ...)
+char *arena_vprintf(struct arena *a, const char *fmt, va_list args)
 {
 	char *start = a->cur;
 	char *p;
-	va_list args;
+	va_list again;
 	int n;
 
-	va_start(args, fmt);
+	va_copy(again, args);
 	n = vsnprintf(start, (size_t)(a->end - start), fmt, args);
-	va_end(args);
-	if (n < 0)
-		return NULL;
-	p = arena_alloc(a, (size_t)n + 1);
-	if (p == NULL || p == start)
-		return p;
+	p = n >= 0 ? arena_alloc(a, (size_t)n + 1) : NULL;
+	if (p != NULL && p != start)
+		vsnprintf(p, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list args;
+	char *p;
+
 	va_start(args, fmt);
-	vsnprintf(p, (size_t)n + 1, fmt, args);
+	p = arena_vprintf(a, fmt, args);
 	va_end(args);
 	return p;
 }

@@ -53,6 +53,8 @@ struct slice arena_dup(struct arena *a, struct slice s);
 struct slice arena_join(struct arena *arena, struct slice a, struct slice b);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* Frees all chunks; the arena is as after arena_init. */
 void arena_reset(struct arena *a);

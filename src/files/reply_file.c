@@ -3,8 +3,7 @@
  * first, by reference and without a system call; else the disk, step by step. Called by handlers,
  * on the loop; never blocks. What the response says is reply_conditional.c's.
  *
- * A directory without any of its index files is 404, with no word on what exists, unless its
- * location says autoindex. A name with a segment that begins with a dot is 404, too.
+ * 404: a directory without an index file, unless autoindex is on; a segment with a dot in front.
  */
 #include "files/reply_file.h"
 
@@ -454,7 +453,8 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	bool own = is_own_name(req, tree, name);
 
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
+	if (!HANDLER_MAY(req, ONCE))
+		return;
 	req->owes = false;
 	if (is_upload(req, tree, name, own, f) && reply_conditional_sandbox(req) < 0) {
 		reply_conditional_no_memory(req);

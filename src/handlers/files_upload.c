@@ -214,23 +214,14 @@ const struct h2d_handler h2d_handler_files_below_post = {
 
 /* --- the end of a file ------------------------------------------------------------------------ */
 
-static void removed(
-	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
-{
-	(void)state, (void)files, (void)n;
-	if (status >= 400)
-		h2d_reply_error(req, status);
-	else
-		h2d_reply_bytes(req, status, NULL, NULL, 0);
-}
-
+/* The pattern has one parameter: a name, or a path. */
 static void delete_start(struct h2d_req *req, void *state)
 {
 	size_t len;
-	const char *name = h2d_req_param(req, "file_name", &len);
+	const char *name = h2d_req_param_at(req, 0, NULL, &len);
 
 	(void)state;
-	h2d_store_remove(req, name, len, removed);
+	h2d_store_remove(req, name, len, file_stored);
 }
 
 const struct h2d_handler h2d_handler_files_delete = {
@@ -239,17 +230,8 @@ const struct h2d_handler h2d_handler_files_delete = {
 	.start = delete_start,
 };
 
-static void below_delete_start(struct h2d_req *req, void *state)
-{
-	size_t len;
-	const char *path = h2d_req_param(req, "*", &len);
-
-	(void)state;
-	h2d_store_remove(req, path, len, removed);
-}
-
 const struct h2d_handler h2d_handler_files_below_delete = {
 	.name = "files_below_delete",
 	.scope = H2D_ON_FOLDERS,
-	.start = below_delete_start,
+	.start = delete_start,
 };

@@ -48,8 +48,8 @@ static unsigned match_methods(const struct h2d_req *req)
 void h2d_reply_options(struct h2d_req *req)
 {
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
-	reply_options(req, match_methods(req));
+	if (HANDLER_MAY(req, ONCE))
+		reply_options(req, match_methods(req));
 }
 
 /* The method is none of methods. */

@@ -1,6 +1,6 @@
 /*
- * handler_rule: the end of a worker in which a handler broke a rule. Called by HANDLER_MUST(); it
- * allocates nothing and never returns.
+ * handler_rule: the end of a worker in which a handler broke a rule, or a line about it. Called by
+ * HANDLER_MUST() and HANDLER_MAY(); it allocates nothing.
  */
 #include "request/handler_rule.h"
 
@@ -11,6 +11,11 @@
 enum { TEXT_MAX = 512, TARGET_SHOWN = 256 };
 
 _Thread_local bool handler_rule_on_loop;
+#ifdef __SANITIZE_ADDRESS__
+bool handler_rule_strict = true;
+#else
+bool handler_rule_strict;
+#endif
 
 static const char *const texts[] = {
 #define HANDLER_RULE(name, text) text,
@@ -27,9 +32,9 @@ const char *handler_rule_name(const struct h2d_req *req)
 	return called != NULL ? called->handler : "none";
 }
 
-void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, const char *call)
+static const char *describe(const struct h2d_req *req, enum handler_rule rule, const char *call)
 {
-	char text[TEXT_MAX];
+	static char text[TEXT_MAX];
 
 	if (rule == HANDLER_RULE_ONCE && (req->handler == NULL || req->state == REQ_GONE))
 		rule = HANDLER_RULE_GONE;
@@ -37,7 +42,20 @@ void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, cons
 		texts[rule], SLICE_ARG(req->method_text),
 		req->target.n < TARGET_SHOWN ? (int)req->target.n : TARGET_SHOWN, req->target.p,
 		call);
-	assert_end(text);
+	return text;
+}
+
+void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule, const char *call)
+{
+	assert_end(describe(req, rule, call));
+}
+
+bool handler_rule_late(const struct h2d_req *req, enum handler_rule rule, const char *call)
+{
+	if (handler_rule_strict)
+		handler_rule_broken(req, rule, call);
+	log_peer(LEVEL_ERROR, "%s, which is ignored", describe(req, rule, call));
+	return false;
 }
 
 void handler_rule_call(const char *call, const char *what)

@@ -1,7 +1,8 @@
 /*
  * handler_rule: what a handler must not do (handler_rule.def), and what the log says of one that
- * did: a broken rule ends the worker, with the rule as its last words; a slip that leaves the
- * request with an answer is a line. The calls of h2d/handler.h check by these macros.
+ * did: a broken rule ends the worker, with the rule as its last words; a reply that comes too late,
+ * and a slip that leaves the request with an answer, are a line. The calls of h2d/handler.h check
+ * by these macros.
  */
 #ifndef H2D_REQUEST_HANDLER_RULE_H
 #define H2D_REQUEST_HANDLER_RULE_H
@@ -18,6 +19,16 @@ enum handler_rule {
 #define HANDLER_MUST(req, x, rule) \
 	(__builtin_expect(!!(x), 1) ? (void)0 \
 				    : handler_rule_broken(req, HANDLER_RULE_##rule, __func__))
+
+/* Whether the handler still may reply, or add to its reply. A breach is a line in the log, and
+ * ignored, for other clients of the worker have done nothing; if strict, it ends the worker. */
+#define HANDLER_MAY(req, rule) \
+	(__builtin_expect((req)->owes, 1) || handler_rule_late(req, HANDLER_RULE_##rule, __func__))
+bool handler_rule_late(const struct h2d_req *req, enum handler_rule rule, const char *call)
+	__attribute__((cold, noinline));
+
+/* In a server with sanitizers, and in the test kit. */
+extern bool handler_rule_strict;
 
 /* True in the one thread that calls handlers; handlers_start() and req_init() say so. */
 extern _Thread_local bool handler_rule_on_loop;

@@ -256,9 +256,9 @@ static void reply_bare(struct h2d_req *req, int status)
 	reply_send(req, status);
 }
 
-__attribute__((cold)) void reply_bad_type(struct h2d_req *req)
+__attribute__((cold)) void reply_bad_value(struct h2d_req *req, const char *what)
 {
-	HANDLER_SLIP(req, "its content type is no field value, so the answer is 500");
+	HANDLER_SLIP(req, "its %s is no field value, so the answer is 500", what);
 	reply_bare(req, 500);
 }
 
@@ -268,43 +268,49 @@ __attribute__((cold)) void reply_no_memory(struct h2d_req *req, size_t n)
 	reply_bare(req, ERR_NO_MEMORY->status);
 }
 
-/* p NULL, or rc negative: there was no memory for the n bytes at p, or a field. */
-static void reply_owned(struct h2d_req *req, int status, const char *p, size_t n, int rc)
+bool reply_given_type(struct h2d_req *req, const char *type)
 {
-	if (p == NULL || rc < 0) {
-		reply_no_memory(req, n);
-		return;
+	struct slice given = slice_str(type);
+
+	if (!field_value_valid(given)) {
+		reply_bad_value(req, "content type");
+		return false;
 	}
+	if (given.n == 0)
+		return true;
+	given = arena_dup(&req->arena, given);
+	if (given.p != NULL && reply_type(req, given) == 0)
+		return true;
+	reply_no_memory(req, given.n);
+	return false;
+}
+
+void reply_memory(
+	struct h2d_req *req, int status, const char *type, struct slice bytes, struct ref *ref)
+{
+	if (!reply_given_type(req, type))
+		return;
 	body_close(&req->reply.body);
-	body_memory(&req->reply.body, p, n, NULL);
+	body_memory(&req->reply.body, bytes.p, bytes.n, ref);
 	reply_send(req, status);
 }
 
 void reply_bytes(struct h2d_req *req, int status, const char *type, struct slice bytes)
 {
-	struct slice given = slice_str(type);
-	char *p;
-	int rc = 0;
+	struct slice copy = arena_dup(&req->arena, bytes);
 
-	if (!field_value_valid(given)) {
-		reply_bad_type(req);
-		return;
-	}
-	/* Both in one. */
-	p = arena_alloc(&req->arena, bytes.n + given.n);
-	if (p != NULL && bytes.n > 0)
-		memcpy(p, bytes.p, bytes.n);
-	if (p != NULL && given.n > 0)
-		rc = reply_type(req, slice_of(memcpy(p + bytes.n, given.p, given.n), given.n));
-	reply_owned(req, status, p, bytes.n, rc);
+	if (copy.p != NULL)
+		reply_memory(req, status, type, copy, NULL);
+	else
+		reply_no_memory(req, bytes.n);
 }
 
 void h2d_reply_bytes(
 	struct h2d_req *req, int status, const char *type, const void *data, size_t len)
 {
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
-	reply_bytes(req, status, type, HANDLER_SLICE(req, data, len));
+	if (HANDLER_MAY(req, ONCE))
+		reply_bytes(req, status, type, HANDLER_SLICE(req, data, len));
 }
 
 /* Fields of something that is not sent after all; those of the error itself stay. */
@@ -368,8 +374,10 @@ void reply_own_page(struct h2d_req *req, int status)
 		id.n > 0 ? "</p>\n" : "");
 	drop_representation(&req->reply);
 	reply_page_policy(req);
-	reply_owned(req, status, text, slice_str(text).n,
-		reply_type(req, SLICE("text/html; charset=utf-8")));
+	if (text != NULL)
+		reply_memory(req, status, H2D_HTML, slice_str(text), NULL);
+	else
+		reply_no_memory(req, strlen(page_head));
 }
 
 void reply_error_page(struct h2d_req *req, int status, struct slice file, const struct conf_pos *at)
@@ -400,7 +408,8 @@ static void reply_page(struct h2d_req *req, int status)
 void h2d_reply_error(struct h2d_req *req, int status)
 {
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, ONCE);
+	if (!HANDLER_MAY(req, ONCE))
+		return;
 	HANDLER_MUST(req, status >= 400 && status <= 599, STATUS);
 	reply_page(req, status);
 }

@@ -67,8 +67,7 @@ int h2d_reply_header(struct h2d_req *req, const char *name, const char *value)
 	struct slice n = slice_str(name), v = slice_str(value);
 
 	HANDLER_CALL();
-	HANDLER_MUST(req, req->owes, FIELD);
-	if (!reply_field_valid(n, v))
+	if (!HANDLER_MAY(req, FIELD) || !reply_field_valid(n, v))
 		return -1;
 	v = arena_dup(&req->arena, v);
 	if (v.p == NULL)

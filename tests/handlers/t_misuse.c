@@ -71,6 +71,12 @@ static void type_split_stream(struct h2d_req *req, const char *arg)
 	h2d_reply_stream(req, 200, STOLEN, fill_x);
 }
 
+static void location_split(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_redirect(req, 303, "/\r\nset-cookie: stolen=1");
+}
+
 /* --- more than one reply ---------------------------------------------------------------------- */
 
 static void page(struct h2d_req *req, const char *arg)
@@ -101,6 +107,23 @@ static void options(struct h2d_req *req, const char *arg)
 {
 	(void)arg;
 	h2d_reply_options(req);
+}
+
+static void text(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_text(req, 200, "twice");
+}
+
+static void redirect(struct h2d_req *req, const char *arg)
+{
+	h2d_reply_redirect(req, arg[0] != '\0' ? atoi(arg) : 303, "/");
+}
+
+static void memory(struct h2d_req *req, const char *arg)
+{
+	(void)arg;
+	h2d_reply_memory(req, 200, TEXT, calloc(1, 1), 1, free);
 }
 
 static void add(struct h2d_req *req, const char *arg)
@@ -211,11 +234,15 @@ static const struct {
 	{ "type-twice", type_twice },
 	{ "type-split", type_split },
 	{ "type-split-stream", type_split_stream },
+	{ "location-split", location_split },
 	{ "page", page },
 	{ "bytes", bytes },
 	{ "file", file },
 	{ "stream", stream },
 	{ "options", options },
+	{ "text", text },
+	{ "redirect", redirect },
+	{ "memory", memory },
 	{ "add", add },
 	{ "hint", hint },
 	{ "gone", in_gone },
@@ -285,11 +312,13 @@ const struct h2d_handler h2d_handler_t_credit = {
 	.body = twice,
 };
 
-/* POST /t/misuse/duplex replies once more while its reply is made of the body. */
+/* POST /t/misuse/duplex replies once more while its reply is made of the body, whose end is its. */
 static ssize_t fill_nothing(struct h2d_req *req, void *state, char *buf, size_t cap)
 {
-	(void)req, (void)state, (void)buf, (void)cap;
-	return H2D_LATER;
+	const struct misuse *m = state;
+
+	(void)req, (void)buf, (void)cap;
+	return m->left > 0 ? 0 : H2D_LATER;
 }
 
 static void duplex(struct h2d_req *req, void *state)
@@ -300,13 +329,18 @@ static void duplex(struct h2d_req *req, void *state)
 
 static void once_more(struct h2d_req *req, void *state, const char *data, size_t len)
 {
-	(void)state, (void)data;
+	struct misuse *m = state;
+
+	(void)data;
 	h2d_consume(req, len);
 	reply(req, "once more");
+	m->left = 1;
+	h2d_resume(req);
 }
 
 const struct h2d_handler h2d_handler_t_duplex_twice = {
 	.name = "t_duplex_twice",
+	.state_size = sizeof(struct misuse),
 	.duplex = true,
 	.start = duplex,
 	.body = once_more,

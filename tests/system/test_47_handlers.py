@@ -670,6 +670,53 @@ def test_forms(handlers, speak, when, said):
 		assert post(c, "/t/form/" + when, b"", FORM, said).body == b""
 
 
+def test_a_route_that_the_configuration_refuses(handlers, speak):
+	with link(handlers(server='location "/t/reply" { return = 404 }'), speak) as c:
+		assert [c.get(path).status for path in ("/t/reply/json", "/t/asked")] == [404, 200]
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
+def test_a_body_is_read(handlers, speak, said):
+	with link(handlers(), speak) as c:
+		for size in (0, 1, 5000):
+			answer = post(c, "/t/read", b"x" * size, length=said)
+			assert (answer.status, answer.body) == (200, b"x" * size)
+		assert post(c, "/t/read", b"x" * 5001, length=said).status == 413
+
+
+def test_short_replies(handlers, speak):
+	server = handlers(workers=1)
+	with link(server, speak) as c:
+		def ask(how):
+			answer = c.get("/t/reply/" + how)
+			return answer.status, answer.get("content-type"), answer.body
+		assert ask("text?abc") == (200, "text/plain; charset=utf-8", b"abc")
+		assert ask("json") == (202, "application/json", b'{"a":1}')
+		assert ask("printf?abc") == (200, "text/html; charset=utf-8", b"<p>abc" + b"0" * 4999 + b"7")
+		answer = c.get("/t/reply/redirect?/a%20b")
+		assert (answer.status, answer.get("location")) == (303, "/a%20b")
+		answer = c.get("/t/reply/cookie?x")
+		assert [value for name, value in answer.headers if name == "set-cookie"] == [
+			"a=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax", "b=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax",
+			"c=1; Path=/; HttpOnly; SameSite=Lax"]
+		assert c.get("/t/reply/cookie?x;y").status == 400
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+def test_replies_that_are_not_copied(handlers, speak, how):
+	"""Memory is released once, when the last byte of it has left, or the client is gone."""
+	server = handlers(workers=1, listens=(how,))
+	with link(server, speak, how) as c:
+		assert c.get("/t/reply/static").body == b"s" * 100000
+		for size in (1, 3000, 1000000):
+			assert c.get("/t/reply/owned?%d" % size).body == b"o" * size
+		assert c.request("HEAD", "/t/reply/owned?10").status == 200
+		wait_for(lambda: c.get("/t/reply/released").body == b"4", PATIENT)
+		with link(server, speak, how) as other:
+			other.send(path="/t/reply/owned?50000000")
+		wait_for(lambda: c.get("/t/reply/released").body == b"5", PATIENT)
+
+
 def test_a_form_of_a_user_who_was_asked(handlers, speak):
 	"""It waits for the password's check, and is read then."""
 	server = handlers.new()

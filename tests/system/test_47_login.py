@@ -139,6 +139,7 @@ def test_a_short_key(site, speak):
 	server = site()
 	site.key.write_bytes(b"short")
 	server.run("-s", "reload", check=1)
+	server.log.wait("handler login: key-file .* has fewer than 32 bytes")
 	server.log.wait("handler login: worker_init")
 	with link(server, speak) as c:
 		log_in(c)

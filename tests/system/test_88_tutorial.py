@@ -264,12 +264,12 @@ def test_dev(tree):
 	with Dev(tree, folder) as dev:
 		dev.until("has it")
 		assert dev.get("/hello/you") == (200, "Hello, you!\n")
-		source.write_text(text.replace('"Hello, "', 'oops'))
+		source.write_text(text.replace('"Hello, %s!\\n"', 'oops'))
 		dev.until("the build failed")
 		for path in ("/hello/you", "/"):
 			status, page = dev.get(path)
-			assert status == 503 and "hello.c:6:" in page and "oops" in page
-		assert any("hello.c:6:" in line for line in dev.said)
+			assert status == 503 and "hello.c:7:" in page and "oops" in page
+		assert any("hello.c:7:" in line for line in dev.said)
 		source.write_text(text.replace("Hello, ", "Ahoy, "))
 		dev.until("has it")
 		assert dev.get("/hello/you") == (200, "Ahoy, you!\n")

@@ -426,9 +426,107 @@ TEST_SIGNAL(interim_of_a_wrong_status, 3, SIGABRT)
 
 TEST_SIGNAL(interim_behind_the_reply, 1, SIGABRT)
 {
+	handler_rule_strict = true;
 	req_start(&req);
 	h2d_reply_bytes(&req, 200, NULL, "", 0);
 	h2d_reply_interim(&req, 103, NULL, 0);
+}
+
+/* --- short replies ---------------------------------------------------------------------------- */
+
+static int releases;
+
+static void count_release(void *data)
+{
+	ck_assert_str_eq(data, "owned");
+	releases++;
+}
+
+/* The first reply stays as it is, and memory that another one brings is released. */
+TEST(late_replies_are_ignored)
+{
+	static char owned[] = "owned";
+
+	handler_rule_strict = false;
+	releases = 0;
+	req_start(&req);
+	h2d_reply_text(&req, 201, "first");
+	h2d_reply_json(&req, 200, "{}");
+	h2d_reply_printf(&req, 200, H2D_TEXT, "%d", 2);
+	h2d_reply_redirect(&req, 301, "/");
+	h2d_reply_error(&req, 404);
+	h2d_reply_stream(&req, 200, NULL, NULL);
+	h2d_reply_memory(&req, 200, NULL, owned, 5, count_release);
+	ck_assert_int_eq(h2d_reply_header(&req, "a", "b"), -1);
+	ck_assert_int_eq(h2d_reply_cookie(&req, "a", "b", 0), -1);
+	ck_assert_int_eq(h2d_reply_interim(&req, 103, NULL, 0), -1);
+	ck_assert_int_eq(h2d_accept_websocket(&req), -1);
+	ck_assert_int_eq(req.reply.status, 201);
+	ck_assert_uint_eq(req.reply.body.left, 5);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(informs, 0);
+	ck_assert_int_eq(releases, 1);
+}
+
+/* Released once: when the request is gone here, as no byte of it was taken. */
+TEST(memory_of_a_reply)
+{
+	static char owned[] = "owned";
+
+	releases = 0;
+	req_start(&req);
+	h2d_reply_memory(&req, 200, H2D_TEXT, owned, 5, count_release);
+	ck_assert_ptr_eq(req.reply.body.p, owned);
+	ck_assert_int_eq(releases, 0);
+	req_fini(&req);
+	ck_assert_int_eq(releases, 1);
+}
+
+static const struct {
+	const char *name, *value;
+	int64_t max_age;
+	const char *want;
+} cookies[] = {
+	{ "a", "1", -1, "a=1; Path=/; HttpOnly; SameSite=Lax" },
+	{ "a", "", 0, "a=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax" },
+	{ "__Host-a", "x=y", 60, "__Host-a=x=y; Path=/; Max-Age=60; HttpOnly; SameSite=Lax" },
+	{ "", "1", 0, NULL },
+	{ "a=b", "1", 0, NULL },
+	{ "a b", "1", 0, NULL },
+	{ "a", "1; Domain=x", 0, NULL },
+	{ "a", "1\r\nx: y", 0, NULL },
+	{ "a", "\"1\"", 0, NULL },
+};
+
+TEST_EACH(cookies_of_a_reply, sizeof(cookies) / sizeof(cookies[0]))
+{
+	const char *want = cookies[_i].want;
+
+	req_start(&req);
+	ck_assert_int_eq(
+		h2d_reply_cookie(&req, cookies[_i].name, cookies[_i].value, cookies[_i].max_age),
+		want != NULL ? 0 : -1);
+	h2d_reply_text(&req, 200, "");
+	ck_assert(slice_eq(reply_field("set-cookie"), slice_str(want != NULL ? want : "")));
+}
+
+TEST_EACH(short_replies_without_memory, 4)
+{
+	req_start(&req);
+	while (arena_alloc(&req.arena, 1) != NULL)
+		;
+	releases = 0;
+	if (_i == 0)
+		h2d_reply_text(&req, 200, "text");
+	else if (_i == 1)
+		h2d_reply_printf(&req, 200, NULL, "%d", 1);
+	else if (_i == 2)
+		h2d_reply_redirect(&req, 303, "/");
+	else
+		h2d_reply_memory(&req, 200, H2D_TEXT, "owned", 5, count_release);
+	ck_assert_int_eq(req.reply.status, 503);
+	ck_assert_int_eq(replies, 1);
+	ck_assert_int_eq(releases, _i == 3);
 }
 
 /* --- trailers --------------------------------------------------------------------------------- */
@@ -569,7 +667,7 @@ TEST_EACH(a_form, 4)
 	ck_assert_ptr_null(h2d_form_param(&req, "d", &len));
 }
 
-/* Memory moves as it grows, and what comes behind the end of room is refused, not cut. */
+/* Pieces fill the room up to its last byte, and more is refused, not cut. */
 TEST_EACH(a_long_form, 2)
 {
 	char text[8001];

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "req_unit.h"
+#include "request/handler_rule.h"
 #include "states_unit.h"
 
 static int finished;
@@ -156,6 +157,7 @@ TEST(bodies_nobody_takes)
 
 TEST_SIGNAL(second_reply_is_a_bug, 1, SIGABRT)
 {
+	handler_rule_strict = true;
 	req_start(&req);
 	h2d_reply_error(&req, 500);
 }
