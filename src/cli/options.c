@@ -1,6 +1,6 @@
 /*
  * options: parses the command line with getopt_long(3); main calls it once. Options checks the form
- * of what was given; what it means for a configuration is checked by conf.
+ * of arguments; conf checks their meaning for a configuration.
  */
 #include "cli/options.h"
 
@@ -17,55 +17,48 @@ static const struct {
 	const char *name, *arg;
 	int code;
 	size_t into;
-	const char *help;
 } table[] = {
 #define OPTION(name_, arg_, code_, into_, complete_, help_) \
-	{ name_, arg_, code_, offsetof(struct options, into_), help_ },
+	{ name_, arg_, code_, offsetof(struct options, into_) },
 #include "cli/options.def"
 };
-
-static const struct {
-	const char *name, *arg, *help;
-} commands[] = {
-#define COMMAND(name_, arg_, help_) { name_, arg_, help_ },
-#include "cli/options.def"
-};
-
-enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 enum { NOPTIONS = sizeof(table) / sizeof(table[0]) };
 
 static const char examples[] =
 	"\n"
-	"Without -p, and without a file that says where, h2d listens on port 8080 of this machine\n"
-	"alone. Cleartext listeners speak HTTP/1.1, and HTTP/2 by prior knowledge.\n"
+	"Without -f, -r and -p, h2d reads " OPTIONS_FILE ".\n"
+	"Without -p and a listen block, it listens on localhost:8080.\n"
 	"\n"
-	"  h2d -r .                                    this folder, on http://localhost:8080/\n"
-	"  h2d -r /srv/www -p 80                       for everybody, in cleartext\n"
-	"  h2d -r /srv/www -p 443 -k KEY -c CHAIN      for everybody, by TLS\n"
-	"  h2d -t -f h2d.conf                          is this file right?\n"
-	"  h2d --explain http://example.com/secret     which lines decide about this request?\n"
-	"  h2d -s reload                               take up what was changed in it\n"
-	"  h2d top                                     how it is doing\n"
-	"  h2d top http://web-1:9180 http://web-2:9180 how several machines are doing\n";
+	"Examples:\n"
+	"  h2d -r .                                  serve this directory, on localhost\n"
+	"  h2d -r /srv/www -p 80                     serve all clients, in cleartext\n"
+	"  h2d -r /srv/www -p 443 -k KEY -c CHAIN    serve all clients, over TLS\n"
+	"  h2d -t -f h2d.conf                        check this file\n"
+	"  h2d --explain http://example.com/secret   show the rules for this URL\n"
+	"  h2d -s reload                             load the changed configuration\n"
+	"  h2d top                                   show the status of this server\n"
+	"  h2d top http://web-1:9180                 show the status of another server\n";
+
+static void print_option(FILE *out, const char *name, const char *arg, int code, const char *help)
+{
+	char left[40], letter[8] = "    ";
+
+	if (help == NULL)
+		return;
+	if (code < OPT_LONG)
+		snprintf(letter, sizeof(letter), "-%c, ", code);
+	snprintf(left, sizeof(left), "%s--%s %s", letter, name, arg != NULL ? arg : "");
+	fprintf(out, "  %-22s %s\n", left, help);
+}
 
 void options_help(FILE *out)
 {
-	fprintf(out, "usage: h2d [options]\n");
-	for (int i = 0; i < NCOMMANDS; i++)
-		fprintf(out, "       h2d %s %s    %s\n", commands[i].name, commands[i].arg,
-			commands[i].help);
-	for (int i = 0; i < NOPTIONS; i++) {
-		char left[40], letter[8] = "    ";
-
-		if (table[i].help == NULL)
-			continue;
-		if (table[i].code < OPT_LONG)
-			snprintf(letter, sizeof(letter), "-%c, ", table[i].code);
-		snprintf(left, sizeof(left), "%s--%s %s", letter, table[i].name,
-			table[i].arg != NULL ? table[i].arg : "");
-		fprintf(out, "  %-22s %s\n", left, table[i].help);
-	}
+	fputs("usage: h2d [OPTION]...\n", out);
+#define COMMAND(name, arg, help)                      fprintf(out, "       h2d %s %s    %s\n", name, arg, help);
+#define GROUP(title)                                  fprintf(out, "\n%s:\n", title);
+#define OPTION(name, arg, code, into, complete, help) print_option(out, name, arg, code, help);
+#include "cli/options.def"
 	fputs(examples, out);
 }
 
@@ -88,14 +81,13 @@ static bool is_number(const char *text, unsigned long max)
 	return errno == 0 && *end == '\0' && n <= max;
 }
 
-/* Two actions are an error, for one would be passed over and thought to be done; help always wins.
- */
+/* Two actions are an error, because one would be ignored in silence; help always wins. */
 static int act(struct options *o, enum options_action action)
 {
 	if (o->action == OPTIONS_HELP || action == OPTIONS_HELP)
 		action = OPTIONS_HELP;
 	else if (o->action != OPTIONS_RUN && o->action != action)
-		return usage("only one of -s, -t, -T, -V, --explain and --routes", NULL);
+		return usage("-s, -t, -T, -V, --explain and --routes exclude each other", NULL);
 	o->action = action;
 	return 0;
 }
@@ -105,7 +97,7 @@ static int set_signal(struct options *o, const char *value)
 	if (!signal_cmd_known(value))
 		return usage("-s: unknown signal", value);
 	if (o->signal != NULL && strcmp(o->signal, value) != 0)
-		return usage("-s: only one signal, and not this one too", value);
+		return usage("-s: only one signal is possible", value);
 	o->signal = value;
 	return act(o, OPTIONS_SIGNAL);
 }
@@ -113,12 +105,12 @@ static int set_signal(struct options *o, const char *value)
 static int options_add(const char **v, unsigned *n, unsigned max, const char *value)
 {
 	if (*n == max)
-		return usage("too many of them", value);
+		return usage("too many options", value);
 	v[(*n)++] = value;
 	return 0;
 }
 
-/* Most options are a member and nothing else. */
+/* Most options only set a member. */
 static void set_member(struct options *o, int code, const char *value)
 {
 	for (int i = 0; i < NOPTIONS; i++) {
@@ -138,7 +130,7 @@ static int set(struct options *o, int code, const char *value)
 	set_member(o, code, value);
 	switch (code) {
 	case 'p':
-		return is_number(value, 65535) ? 0 : usage("-p: no port number", value);
+		return is_number(value, 65535) ? 0 : usage("-p: invalid port", value);
 	case 'd':
 		if (strcmp(value, "reuseport") == 0 || strcmp(value, "acceptor") == 0)
 			return 0;
@@ -162,34 +154,34 @@ static int set(struct options *o, int code, const char *value)
 	case 'h':
 		return act(o, OPTIONS_HELP);
 	case '?':
-		fprintf(stderr, "h2d -h lists the options\n"); /* getopt has said what is wrong */
+		fprintf(stderr, "h2d -h lists the options\n"); /* getopt has reported the error */
 		return -1;
 	default:
 		return 0;
 	}
 }
 
-/* Finds what only the command line can get wrong; with a file, the rest may stand there. */
+/* Finds faults of the command line alone; a file may contain the rest. */
 static int options_check(const struct options *o)
 {
 	const struct conf_override *c = &o->conf;
 
 	if (o->wait && (o->signal == NULL || strcmp(o->signal, "reload") != 0))
-		return usage("--wait goes with -s reload", NULL);
+		return usage("--wait needs -s reload", NULL);
 	if (o->nurls == 0 && (o->nfields > 0 || o->method != NULL || o->address != NULL))
-		return usage("--method, --address and -H go with --explain", NULL);
+		return usage("--method, --address and -H need --explain", NULL);
 	if (o->all && o->action != OPTIONS_DUMP)
-		return usage("--all goes with -T", NULL);
+		return usage("--all needs -T", NULL);
 	if (o->once && o->action != OPTIONS_TOP)
-		return usage("--once goes with top", NULL);
+		return usage("--once needs top", NULL);
 	if (c->h2c && c->port == NULL)
-		return usage("--h2c says how -p listens, and there is no -p", NULL);
+		return usage("--h2c needs -p", NULL);
 	if ((c->key == NULL) != (c->cert == NULL))
-		return usage("-k and -c go together", NULL);
+		return usage("-k and -c need each other", NULL);
 	return 0;
 }
 
-/* Arguments behind the options name a command. */
+/* Arguments after the options name a command. */
 static int take_command(struct options *o, char *const *args, int n)
 {
 	if (n == 0)
@@ -197,7 +189,7 @@ static int take_command(struct options *o, char *const *args, int n)
 	if (strcmp(args[0], "top") != 0)
 		return usage("unexpected argument", args[0]);
 	if (o->action != OPTIONS_RUN)
-		return usage("top goes alone", NULL);
+		return usage("top cannot be combined with another action", NULL);
 	o->action = OPTIONS_TOP;
 	o->top = args + 1;
 	return 0;

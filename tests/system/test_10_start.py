@@ -47,6 +47,10 @@ def test_help():
 			"--pid-file", "--test", "--dump", "--routes", "--signal", "--wait", "--version",
 			"--help"):
 		assert option in done.out, option
+	top = subprocess.run([os.path.join(os.path.dirname(os.path.realpath(srv.H2D)), "h2d-top"), "--help"], capture_output=True, text=True)
+	assert top.returncode == 0 and "--once" in top.stdout
+	wide = [line for line in (done.out + top.stdout).splitlines() if len(line) > 80 and "Without -f" not in line]  # it has a path
+	assert not wide, wide
 	assert h2d_run("--help").out == h2d_run("-t", "-h").out == h2d_run("-h", "-t").out == done.out
 
 

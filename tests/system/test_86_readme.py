@@ -58,16 +58,27 @@ def test_from_a_clone_to_a_page():
 			os.killpg(run.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("script", ["build", "fuzz", "install-deps", "on-debian", "roll", "run", "test", "ticket-keys"])
+@pytest.mark.parametrize("script", ["build", "build-release", "fuzz", "install-deps", "on-debian", "roll", "run", "test", "ticket-keys"])
 def test_scripts_have_help(script):
 	done = subprocess.run([TOP / "scripts" / script, "--help"], capture_output=True, text=True)
 	assert done.returncode == 0 and done.stderr == "" and script in done.stdout, done
+	assert max(len(line) for line in done.stdout.splitlines()) <= 80
 
 
 @pytest.mark.parametrize("built", ["man/h2d.8", "man/h2d.conf.5", "systemd/h2d.service"])
 def test_built_pages_name_no_variable(built):
 	"""configure's variables have been replaced."""
 	assert not re.findall(r"@[A-Za-z]+@", (pathlib.Path(H2D).resolve().parents[1] / built).read_text())
+
+
+@pytest.mark.parametrize("page", ["h2d.8.in", "h2d.conf.5.in"])
+def test_manual_pages(page):
+	"""h2d(8) has the sections of a server's page, and the guide's pages that are named exist."""
+	text = (TOP / "man" / page).read_text()
+	if page == "h2d.8.in":
+		assert {"ENVIRONMENT", "FILES", "EXIT STATUS", "DIAGNOSTICS", "SEE ALSO", "AUTHORS", "BUGS"} < set(re.findall(r"^\.Sh (.*)$", text, re.M))
+	for name in re.findall(r"@docdir@/(guide/[\w-]+\.md)", text):
+		assert (TOP / "docs" / name).exists(), name
 
 
 def test_a_clone_below_a_name_with_a_blank(tmp_path):

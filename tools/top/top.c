@@ -306,20 +306,28 @@ static int top_run(char *const *where, bool once, const char *file)
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "once", no_argument, NULL, 'o' },
-		{ "config", required_argument, NULL, 'f' }, { 0 } };
+		{ "config", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' },
+		{ 0 } };
+	static const char usage[] =
+		"usage: h2d-top [-f FILE] [--once] [URL | unix:PATH]...\n"
+		"Shows the status of running servers in a terminal. Type q to quit.\n"
+		"  -f, --config FILE  without URL: ask the admin listener of this configuration\n"
+		"      --once         print the status once and exit\n"
+		"  -h, --help         print this text\n"
+		"URL is an admin listener, as http://localhost:9180. See h2d(8).\n";
 	const char *file = OPTIONS_FILE;
 	bool once = false;
 	int code;
 
 	setlocale(LC_CTYPE, "");
-	while ((code = getopt_long(argc, argv, "f:", longs, NULL)) != -1)
+	while ((code = getopt_long(argc, argv, "f:h", longs, NULL)) != -1)
 		if (code == 'o') {
 			once = true;
 		} else if (code == 'f') {
 			file = optarg;
 		} else {
-			fputs("usage: h2d-top [-f FILE] [--once] [URL...]; see h2d(8)\n", stderr);
-			return 2;
+			fputs(usage, code == 'h' ? stdout : stderr);
+			return code == 'h' ? EXIT_SUCCESS : 2;
 		}
 	return top_run(argv + optind, once, file);
 }
