@@ -37,8 +37,7 @@ static const char examples[] =
 	"  h2d -t -f h2d.conf                        check this file\n"
 	"  h2d --explain http://example.com/secret   show the rules for this URL\n"
 	"  h2d -s reload                             load the changed configuration\n"
-	"  h2d top                                   show the status of this server\n"
-	"  h2d top http://web-1:9180                 show the status of another server\n";
+	"  h2d top                                   show the status of this server\n";
 
 static void print_option(FILE *out, const char *name, const char *arg, int code, const char *help)
 {
