@@ -24,7 +24,7 @@
 
 /*
  * Replies made before they are turned into bytes. With a hundred, everything that was touched for
- * the first is out of the processor's cache when its turn comes (docs/decisions.md).
+ * the first is out of the processor's cache when its turn comes (docs/internals/decisions.md).
  */
 enum { H2_BATCH = 16 };
 

@@ -1,7 +1,7 @@
 /*
  * handler_call: the calls that a handler gets of its request. Called by the request core only.
  * Those that few requests need are not inline, so that the others pay for no frame
- * (docs/decisions.md).
+ * (docs/internals/decisions.md).
  */
 #include "request/handler_call.h"
 

@@ -1,7 +1,7 @@
 """Three machines behind HAProxy: what their operator does to them, and what happens to one, costs no request that a
 balancer can save.
 
-By H2D_TRIO_SECONDS and the variables beside it (trio.py, docs/testing.md) the run is long, and has its last rows: a machine
+By H2D_TRIO_SECONDS and the variables beside it (trio.py, docs/internals/testing.md) the run is long, and has its last rows: a machine
 with hardly any processor time, and one that goes and comes by DNS.
 """
 import os

@@ -1,4 +1,4 @@
-"""HACKING.md and docs/ tell the truth: each picture under a heading `## The way of …` names functions that exist in
+"""HACKING.md and docs/internals tell the truth: each picture under a heading `## The way of …` names functions that exist in
 the files that it names, and calls that are made; what they list as states and rows is in the tables."""
 import functools
 import os
@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "HACKING.md").read_text()
-PAGES = TEXT + "".join(p.read_text() for p in sorted((TOP / "docs").glob("*.md")))
+PAGES = TEXT + "".join(p.read_text() for p in sorted((TOP / "docs").rglob("*.md")))
 WAYS = re.findall(r"^## (The way of .*)$", PAGES, re.M)
 
 
@@ -165,10 +165,10 @@ def test_each_table_of_states_is_listed():
 
 
 def test_the_pages():
-	"""HACKING.md stays a page, names all others, and what they name is there."""
+	"""HACKING.md stays a page, names all of docs/internals, and what they name is there."""
 	assert len(TEXT.splitlines()) <= 250
-	assert set(re.findall(r"\]\((docs/\w+\.md)\)", TEXT)) == {
-		str(p.relative_to(TOP)) for p in (TOP / "docs").glob("*.md")}
+	assert set(re.findall(r"\]\((docs/internals/\w+\.md)\)", TEXT)) == {
+		str(p.relative_to(TOP)) for p in (TOP / "docs/internals").glob("*.md")}
 	files = sources()
 	for path in set(re.findall(r"`(?:src/)?([a-z]+/\w+\.(?:c|h|def))`", PAGES)) - {"src/routes_table.c", "src/handler_keys.c"}:
 		assert path in files or (TOP / path).exists() or (TOP / "include" / path).exists(), f"{path}: no such file"

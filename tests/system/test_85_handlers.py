@@ -1,4 +1,4 @@
-"""docs/handlers.md tells the truth: each mistake of a handler has tests, over the protocols that its row says, and no text
+"""docs/internals/handlers.md tells the truth: each mistake of a handler has tests, over the protocols that its row says, and no text
 that the code has for one is missing; what h2d/handler.h is said to have, it has."""
 import ast
 import functools
@@ -8,7 +8,7 @@ import re
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (TOP / "docs" / "handlers.md").read_text()
+PAGE = (TOP / "docs/internals/handlers.md").read_text()
 SOURCES = {path: path.read_text() for end in ("c", "def") for path in (TOP / "src").rglob("*." + end)}
 TESTS = TOP / "tests" / "system"
 # Tests of test_47_misuse.py that show what is no mistake.

@@ -1,4 +1,4 @@
-"""docs/promises.md tells the truth: each test, task, mistake and heading that it names exists."""
+"""tests/promises.md tells the truth: each test, task, mistake and heading that it names exists."""
 import pathlib
 import re
 
@@ -9,7 +9,7 @@ import test_tasks_rules
 import test_tasks_sites
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (TOP / "docs" / "promises.md").read_text()
+PAGE = (TOP / "tests/promises.md").read_text()
 ROWS = [row for row in re.findall(r"^\| (.+?) \| (.+) \|$", PAGE, re.M) if row[1] != "shown by"]
 NAMED = re.compile(r"`(\w+)(?:::(\w+))?`|(task|mistake|section) \*([^*]+)\*")
 KNOWN = {
