@@ -1,4 +1,4 @@
-"""Uploads that machines share over NFS: what docs/reference/machines.md promises of them, each promise with caches that never expire."""
+"""Uploads that machines share over NFS: what docs/guide/shared-storage.md promises of them, each promise with caches that never expire."""
 import fcntl
 import os
 import re
