@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import procs
-from server import H2D
+from server import H2D, with_user
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "examples" / "README.md").read_text()
@@ -54,7 +54,7 @@ def test_the_examples(tmp_path):
 	conf, rest = rest.split("```\n", 1)
 	port = procs.free_port()
 	run(commands(setup), tmp_path)
-	(tmp_path / "h2d.conf").write_text(conf.replace(":8080", ":%d" % port).replace('"site"', '"%s"' % (TOP / "site")))
+	(tmp_path / "h2d.conf").write_text(with_user(conf.replace(":8080", ":%d" % port).replace('"site"', '"%s"' % (TOP / "site"))))
 	server = subprocess.Popen([HANDLERS, "-f", "h2d.conf"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
 	try:
 		assert any("serving" in line for line in server.stderr)
