@@ -11,7 +11,8 @@ class H2dCase(unittest.TestCase):
 	@classmethod
 	def setUpClass(cls):
 		cls.root = tempfile.TemporaryDirectory()
-		cls.h2d = subprocess.Popen([os.environ["H2D"], "-r", cls.root.name, "-p", "0", "--h2c", "-n", "1"],
+		user = ["-u", "root"] if os.geteuid() == 0 else []
+		cls.h2d = subprocess.Popen([os.environ["H2D"], "-r", cls.root.name, "-p", "0", "--h2c", "-n", "1", *user],
 			stderr=subprocess.PIPE, text=True)
 		for line in cls.h2d.stderr:
 			listening = re.search(r"listening on \S+:(\d+)", line)

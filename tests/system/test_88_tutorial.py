@@ -53,7 +53,8 @@ class Shell:
 
 	def run(self, command):
 		serves = re.search(r" -p 8080\b", command) is not None
-		command = command.replace(":8080/", ":%d/" % self.port).replace("-p 8080", "-p %d" % self.port)
+		user = " -u root" if os.geteuid() == 0 else ""
+		command = command.replace(":8080/", ":%d/" % self.port).replace("-p 8080", "-p %d%s" % (self.port, user))
 		if command.startswith("cd "):
 			self.cwd = (self.cwd / command[3:]).resolve()
 			return ""
