@@ -9,7 +9,7 @@ from pygments import lexer, token
 TOP = pathlib.Path(__file__).resolve().parents[1]
 MAN = pathlib.Path(os.environ["H2D_MAN"])
 # Pages whose text is not in docs/.
-ELSEWHERE = {"reference/h2d": MAN / "h2d.8", "reference/h2d.conf": MAN / "h2d.conf.5", "reference/security": TOP / "SECURITY.md",
+ELSEWHERE = {"reference/h2d": MAN / "h2d.8", "reference/h2d.conf": MAN / "h2d.conf.5", "security": TOP / "SECURITY.md",
 	"hacking": TOP / "HACKING.md", "handlers/tutorial": TOP / "TUTORIAL.md"}
 project = html_title = "h2d"
 extensions, html_theme = ["myst_parser"], "furo"
