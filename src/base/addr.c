@@ -51,7 +51,7 @@ bool addr_parse_host(int family, struct slice text, struct addr *addr)
 		return false;
 	memcpy(host, text.p, text.n);
 	host[text.n] = '\0';
-	/* inet_pton() would not see what stands behind a NUL. */
+	/* inet_pton() would stop at a NUL. */
 	if (strlen(host) != text.n)
 		return false;
 	addr->sa.sa_family = (sa_family_t)family;
@@ -105,10 +105,7 @@ const char *addr_parse(const char *text, struct addr *addr)
 	return why;
 }
 
-/*
- * sun_path need not end in NUL, is empty for a peer that never bound, and starts with NUL if
- * abstract.
- */
+/* sun_path need not end in NUL, is empty for an unbound peer, and starts with NUL if abstract. */
 static struct slice unix_path(const struct addr *addr)
 {
 	size_t head = offsetof(struct sockaddr_un, sun_path);

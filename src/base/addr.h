@@ -27,7 +27,7 @@ struct addr {
 
 enum { ADDR_TEXT = 128, ADDR_HOST_TEXT = 48 };
 
-/* Numeric addresses only. NULL, or what is wrong, a const string; addr has no family then. */
+/* Numeric addresses only. NULL, or the fault, a const string; addr then has no family. */
 const char *addr_parse(const char *text, struct addr *addr);
 
 /* A host alone, of AF_INET ("192.0.2.1") or AF_INET6 ("2001:db8::1", no brackets); port 0. */
@@ -47,8 +47,8 @@ const char *addr_format_host(const struct addr *addr, char buf[ADDR_HOST_TEXT]);
 uint16_t addr_port(const struct addr *addr);
 
 /*
- * An IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) becomes the IPv4 address in it, which is whose it
- * is; any other stays. For addresses that a peer has written.
+ * An IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) becomes the IPv4 address in it; any other stays.
+ * For addresses that a peer wrote.
  */
 void addr_unmap(struct addr *a);
 
@@ -68,12 +68,12 @@ struct addr_range {
 	unsigned bits;       /* of ADDR_RANGE_BITS */
 };
 
-/* "10.0.0.0/8", "192.0.2.1", "2001:db8::/32". NULL, or what is wrong with it, a const string. */
+/* "10.0.0.0/8", "192.0.2.1", "2001:db8::/32". NULL, or the fault, a const string. */
 const char *addr_range_parse(const char *text, struct addr_range *r);
 
 /*
- * Whether a is in r. An IPv4-mapped address counts as the IPv4 address in it, which is in no IPv6
- * range that is wider than all of IPv4 ("::/0" is IPv6 alone). A unix socket's is in none.
+ * True if a is in r. An IPv4-mapped address counts as its IPv4 address, which is in no IPv6 range
+ * that is wider than all of IPv4 ("::/0" is IPv6 alone). A unix address is in none.
  */
 bool addr_range_contains(const struct addr_range *r, const struct addr *a);
 

@@ -1,7 +1,7 @@
 /*
  * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never
  * frees a single allocation and never takes more than its cap from malloc. Under AddressSanitizer
- * each allocation is a chunk, so that it sees who passes an end, or uses what is gone.
+ * each allocation is a chunk, so that it reports overruns and uses after the end.
  */
 #include "base/arena.h"
 
@@ -15,12 +15,12 @@ struct arena_chunk {
 	_Alignas(max_align_t) char data[];
 };
 
-enum { CHUNK = 4096 - 16 }; /* malloc(3) fits so much into a page */
+enum { CHUNK = 4096 - 16 }; /* malloc(3) fits this much into a page */
 
-/* An allocation of no bytes answers something that is not NULL, even from an empty arena. */
+/* Returned for no bytes, even by an empty arena: not NULL. */
 static _Alignas(8) char nothing[8];
 
-/* The n bytes at p are the free space from now on, cut down to whole eights. */
+/* Makes the n bytes at p the free space, cut down to whole eights. */
 static void use(struct arena *a, char *p, size_t n)
 {
 	a->cur = p;
@@ -73,7 +73,7 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 	size_t left = a->cap - a->used;
 	size_t size;
 
-	if (n > PTRDIFF_MAX) /* as malloc(3) has it; below it nothing here wraps */
+	if (n > PTRDIFF_MAX) /* The limit of malloc(3); no sum below it wraps */
 		return NULL;
 	n = (n + 7) & ~(size_t)7;
 	size = sizeof(*chunk) + n;
@@ -87,8 +87,7 @@ void *arena_alloc_slow(struct arena *a, size_t n)
 	a->used += size;
 	chunk->next = a->chunks;
 	a->chunks = chunk;
-	/* A large piece gets a chunk of its own; the space of the current one is not given up for
-	 * it. */
+	/* A large piece gets its own chunk; the current one keeps its space. */
 	if (size - sizeof(*chunk) - n >= (size_t)(a->end - a->cur))
 		use(a, chunk->data + n, size - sizeof(*chunk) - n);
 	return chunk->data;

@@ -1,8 +1,8 @@
 /*
  * arena: memory that dies with its owner (a request, a configuration). Allocations are never freed
- * one by one. A cap bounds what one owner may take: past it arena_alloc() answers NULL, and the
- * owner turns that into 431, 503 or a configuration error. No length is too large to be asked for:
- * what would wrap is past every cap. An arena belongs to one thread.
+ * one by one. A cap limits each owner: beyond it arena_alloc() returns NULL, and the owner turns
+ * that into 431, 503 or a configuration error. Any length may be asked for: one that would wrap
+ * exceeds every cap. An arena belongs to one thread.
  */
 #ifndef H2D_BASE_ARENA_H
 #define H2D_BASE_ARENA_H
@@ -18,13 +18,13 @@ struct arena {
 	char *cur, *end;         /* free space of the current chunk; both aligned to 8 */
 	char *first, *first_end; /* the caller's first buffer, may be NULL */
 	struct arena_chunk *chunks;
-	size_t used, cap; /* bytes taken from malloc, and at most */
+	size_t used, cap; /* bytes taken from malloc, and their limit */
 };
 
 /* first (may be NULL) is memory of the caller, used before malloc is; it must outlive the arena. */
 void arena_init(struct arena *a, void *first, size_t first_size, size_t cap);
 
-/* Aligned to 8 bytes, not cleared. NULL past the cap or when memory is out. Inline for the hot
+/* Aligned to 8 bytes, not cleared. NULL beyond the cap or when memory is out. Inline for the hot
  * path. */
 __attribute__((noinline)) void *arena_alloc_slow(struct arena *a, size_t n);
 static inline void *arena_alloc(struct arena *a, size_t n)
@@ -41,15 +41,15 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 	return arena_alloc_slow(a, n);
 }
 
-/* Aligned for any type, as malloc(3) has it; not cleared. */
+/* Aligned for any type, like malloc(3); not cleared. */
 void *arena_alloc_any(struct arena *a, size_t n);
 
-/* As arena_alloc_any(), cleared. */
+/* arena_alloc_any(), cleared. */
 void *arena_zalloc(struct arena *a, size_t n);
 
-/* Copies with a NUL behind; a slice with p == NULL when memory is out. */
+/* Copies s and appends a NUL; p is NULL when memory is out. */
 struct slice arena_dup(struct arena *a, struct slice s);
-/* a and b behind each other, without a NUL; p NULL when memory is out. */
+/* a and b joined, without a NUL; p is NULL when memory is out. */
 struct slice arena_join(struct arena *arena, struct slice a, struct slice b);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 /*
- * assert: "cannot happen", always compiled in. A failed H2D_ASSERT is our bug: it leaves its last
- * words where the owner of the process asked for them (the scoreboard slot), prints them, and
- * aborts. Never for bad input and never for a failing machine; those are errors (err.h).
+ * assert: "cannot happen", always compiled in. A failed H2D_ASSERT is our bug: it writes its last
+ * words to the buffer of the process (in its scoreboard slot), prints them, and aborts. Never for
+ * bad input and never for a failing machine; those are errors (err.h).
  */
 #ifndef H2D_BASE_ASSERT_H
 #define H2D_BASE_ASSERT_H
@@ -11,8 +11,8 @@
 #define H2D_ASSERT(x) \
 	(__builtin_expect(!!(x), 1) ? (void)0 : assert_fail(#x, __FILE__, __LINE__, __func__))
 
-/* Where last words go (a NUL-terminated copy), besides stderr; buf must live as long as the
- * process. */
+/* Sets a second place for last words (a NUL-terminated copy), besides stderr; buf must live as long
+ * as the process. */
 void assert_last_words_to(char *buf, size_t size);
 
 /* Ends the process with these last words. */

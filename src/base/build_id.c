@@ -1,6 +1,6 @@
 /*
- * build_id: looks through the notes of the program itself, as they are mapped. Called by the master
- * and by main; it opens no file.
+ * build_id: reads the notes of the mapped program. Called by the master and by main; it opens no
+ * file.
  */
 #include "base/build_id.h"
 

@@ -1,5 +1,5 @@
 /*
- * cache_facts: what the keeper tells the master of the cache, as numbers with the names of
+ * cache_facts: facts about the cache, from the keeper to the master: numbers with the names of
  * cache_facts.def. The keeper fills the struct, CTL_CACHE carries it, the scoreboard holds it; it
  * has no pointers, so that it can be sent as it is.
  */

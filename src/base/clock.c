@@ -40,7 +40,7 @@ uint64_t clock_now_ms(void)
 	return (frozen ? mono : clock_read_us()) / 1000;
 }
 
-/* The coarse clock stands still between two ticks: a short turn's time is nearer. */
+/* The coarse clock advances by ticks: a short turn's time is nearer. */
 uint64_t clock_past_ms(void)
 {
 	uint64_t tick = frozen ? 0 : read_us(CLOCK_MONOTONIC_COARSE);

@@ -1,7 +1,7 @@
 /*
  * conf_pos: a place in the configuration. Conf keeps one for each value it reads; sites keep those
- * of the settings that decide about requests, so that a decision can be told with its line
- * (request/trace.h). It owns nothing: the name of the file is the configuration's.
+ * of the settings that decide about requests, so that a decision can be reported with its line
+ * (request/trace.h). The configuration owns the name of the file.
  */
 #ifndef H2D_BASE_CONF_POS_H
 #define H2D_BASE_CONF_POS_H
@@ -10,29 +10,29 @@
 #include <stdint.h>
 
 /*
- * Where a value came from: a file and line, the command line ("command line", line 0), or (file
- * NULL) the default. A fault about a whole file has line 0 too: then ":LINE" is not written.
+ * The origin of a value: a file and line, the command line ("command line", line 0), or (file NULL)
+ * the default. A fault about a whole file has line 0 , and is written without ":LINE".
  */
 struct conf_pos {
 	const char *file;
 	unsigned line;
-	unsigned outer; /* sections between the one that has the value and the one that says it */
+	unsigned outer; /* sections between the value's own and the one that sets it */
 };
 
 /*
- * key_value: the value of a handler's own key, out of the section handler "NAME" of the
- * configuration. Conf answers with it, and the request core gives it to the handler.
+ * key_value: the value of a handler's own key, from the section handler "NAME" of the
+ * configuration. Conf returns it, and the request core gives it to the handler.
  */
 
 enum key_kind {
-	KEY_NONE, /* no section of that name has such a key */
+	KEY_NONE, /* no such key in a section of that name */
 	KEY_STRING,
-	KEY_NUMBER, /* also of a CHOICE: which of the choices it is */
+	KEY_NUMBER, /* also for a CHOICE: its index */
 	KEY_BOOL,
 	KEY_LIST,
 };
 
-/* A value; strings and items are the configuration's. */
+/* A value; the configuration owns strings and items. */
 struct key_value {
 	enum key_kind kind;
 	union {
@@ -41,7 +41,7 @@ struct key_value {
 		bool truth;
 		char *const *items;
 	};
-	unsigned n; /* of items */
+	unsigned n; /* number of items */
 };
 
 struct conf;

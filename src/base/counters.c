@@ -1,7 +1,7 @@
 /*
  * counters: the block this process counts in, and the names of its cells. The loop thread writes;
  * the master and the status page read through counters_get() and counters_read() only, because
- * another process may be writing what they look at.
+ * another process may be writing the cells.
  */
 #include "base/counters.h"
 

@@ -1,8 +1,8 @@
 /*
  * counters: what a worker counts, from counters.def: totals that only grow, gauges that return to
  * zero, and histograms. One writer (the worker's loop thread), read by others out of shared memory
- * with relaxed loads. Until counters_to() is called they go to a block private to the process, so
- * that tests need nothing.
+ * with relaxed loads. Until counters_to() is called they are in a block private to the process, so
+ * that tests need no setup.
  */
 #ifndef H2D_BASE_COUNTERS_H
 #define H2D_BASE_COUNTERS_H
@@ -12,12 +12,12 @@
 
 enum counter_kind { COUNTER_TOTAL, COUNTER_GAUGE };
 
-/* How many upper bounds a histogram has. */
+/* The number of a histogram's upper bounds. */
 #define HISTOGRAM_BOUNDS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 
 /*
- * An array of int64_t, in which each value is found by its cell: a counter has one, a histogram
- * how many values there were, their sum, and a bucket for each bound and for what is above all.
+ * An array of int64_t, by cell: a counter has one; a histogram has the number of values, their sum,
+ * and a bucket for each bound and for larger values.
  */
 struct counters {
 #define COUNTER(name, kind, help) int64_t name;
@@ -50,10 +50,11 @@ struct counter_info {
 };
 extern const struct counter_info counter_info[COUNTER_COUNT];
 
-/* Cells of a histogram, from its first. */
+/* Cells of a histogram, counted from its first. */
 enum { HISTOGRAM_VALUES, HISTOGRAM_SUM, HISTOGRAM_BUCKETS };
 
-/* One row per histogram; a bucket counts what is at most its bound and above the one before. */
+/* One row per histogram; a bucket counts values of at most its bound that are above the one
+ * before. */
 struct histogram_info {
 	const char *name;
 	const char *help;
@@ -65,13 +66,13 @@ extern const struct histogram_info histogram_info[HISTOGRAM_COUNT];
 
 extern struct counters *counters;
 
-/* From now on this process counts in block (shared memory, zeroed by the caller). */
+/* Makes block (shared memory, zeroed by the caller) the counters of this process. */
 void counters_to(struct counters *block);
 
 /* Adds n (may be negative for gauges). */
 #define COUNT(name, n) __atomic_store_n(&counters->name, counters->name + (n), __ATOMIC_RELAXED)
 
-/* COUNT(name, 1), by the cell of the name. */
+/* COUNT(name, 1), by the cell. */
 void counters_count(int cell);
 
 /* Adds a value to a histogram. */
@@ -81,21 +82,21 @@ void histogram_add(enum histogram h, int64_t value);
 /* A cell of block; another process may be writing it. */
 int64_t counters_get(const struct counters *block, int cell);
 
-/* Whether a cell only ever grows. */
+/* True if a cell only grows. */
 bool counters_grows(int cell);
 
-/* Copies from, which another process may be writing, each cell read once. */
+/* Copies from, which another process may be writing; reads each cell once. */
 void counters_read(struct counters *to, const struct counters *from);
 
 /* Adds each cell of n, a copy of the caller's own, to sum; sums that are too large wrap around. */
 void counters_add(struct counters *sum, const struct counters *n);
 
 /*
- * histogram: values that are counted by buckets with rising upper bounds, and one more for what is
- * above them all, wherever the buckets lie.
+ * histogram: values that are counted by buckets with rising upper bounds, and one more for larger
+ * values, wherever the buckets are stored.
  */
 
-/* The bucket of a value, of nbounds + 1: the first whose bound it does not pass. */
+/* The bucket of a value, of nbounds + 1: the first whose bound it does not exceed. */
 static inline int histogram_bucket(const int64_t *bounds, int nbounds, int64_t value)
 {
 	int i = 0;
@@ -105,13 +106,13 @@ static inline int histogram_bucket(const int64_t *bounds, int nbounds, int64_t v
 	return i;
 }
 
-/* How many values there are. Buckets below 0, of a process gone mad, count as empty. */
+/* The number of values. Buckets below 0, from a corrupt process, count as empty. */
 int64_t histogram_count(const int64_t *buckets, int nbounds);
 
 /*
- * The value that q (0 to 1) of all values do not pass, as histogram_quantile() of Prometheus has
- * it: they are taken to lie evenly between the bounds of their bucket, the first of which begins at
- * 0; what is above the last bound counts as that bound. -1 if there are no values.
+ * The value that a share q (0 to 1) of all values does not exceed, by the rule of Prometheus'
+ * histogram_quantile(): values are spread evenly between the bounds of their bucket, and the first
+ * bucket begins at 0; values above the last bound count as that bound. -1 if there are no values.
  */
 double histogram_quantile(const int64_t *bounds, int nbounds, const int64_t *buckets, double q);
 

@@ -1,7 +1,7 @@
 /*
- * crash: catches the signals of bugs, and the one by which the master ends a process that stands
- * still. The handler makes no call but raise(3), and what it reads may be broken: a second signal
- * ends the process at once, with the words that are written by then.
+ * crash: catches the signals of bugs, and the one by which the master kills a process that hangs.
+ * The handler makes no call but raise(3), and the memory it reads may be corrupt: a second signal
+ * ends the process at once, with the words written so far.
  */
 #include "base/crash.h"
 
@@ -11,7 +11,7 @@
 
 enum { TARGET_SHOWN = 256 };
 
-/* Signals that a thread brings upon itself; abort(3) of glibc 2.41 does not unblock its own. */
+/* Signals that a thread causes itself; abort(3) of glibc 2.41 does not unblock its own. */
 static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS };
 
 static char *out;
@@ -20,7 +20,7 @@ static _Thread_local const struct crash_call *doing; /* the innermost call; NULL
 
 /* --- in the signal handler -------------------------------------------------------------------- */
 
-/* Words being written; at stays below size, so that there is room for the NUL. */
+/* Words being written; at stays below size, leaving room for the NUL. */
 struct words {
 	char *p;
 	size_t at, size;
@@ -72,7 +72,7 @@ static void write_words(const siginfo_t *info)
 
 	crash_put(&w, SLICE("signal "));
 	put_number(&w, (uint64_t)info->si_signo, 10);
-	if (info->si_code > 0) { /* the kernel's own: a fault, and no kill(2) */
+	if (info->si_code > 0) { /* sent by the kernel (a fault), not by kill(2) */
 		crash_put(&w, SLICE(" at address 0x"));
 		put_number(&w, (uintptr_t)info->si_addr, 16);
 	}
@@ -84,13 +84,13 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 	(void)context;
 	if (out[0] == '\0')
 		write_words(info);
-	/* The default action is back in place. */
+	/* The default action is restored. */
 	raise(signo);
 }
 
 /* --- before ----------------------------------------------------------------------------------- */
 
-/* AddressSanitizer says more about faults, and has a stack for it in each thread. */
+/* AddressSanitizer reports more about faults, and has a stack for it in each thread. */
 #ifdef __SANITIZE_ADDRESS__
 static const bool sanitized = true;
 #else

@@ -1,7 +1,6 @@
 /*
- * err: the objects of err.def, which errors point at; no others are ever made. A peer can cause
- * the same error as often as it likes, so each has a log_kind, and err_log() writes one line a
- * second.
+ * err: the objects of err.def, which errors point to; there are no others. A peer can cause an
+ * error any number of times, so each has a log_kind, and err_log() writes one line a second.
  */
 #include "base/err.h"
 

@@ -1,8 +1,8 @@
 /*
- * err: what a peer did wrong, as a pointer to a const object from err.def; NULL is success. The
- * object has everything that a protocol needs for its answer: the HTTP status, the RFC 9113 error
- * code, what ends (request, stream or connection), and the level of the log line. Faults of the
- * machine are errno values and never objects of this kind.
+ * err: a mistake of a peer, as a pointer to a const object from err.def; NULL is success. The
+ * object has all that a protocol needs to answer: the HTTP status, the RFC 9113 error code, the
+ * scope (request, stream or connection), and the level of the log line. Faults of the machine are
+ * always errno values.
  */
 #ifndef H2D_BASE_ERR_H
 #define H2D_BASE_ERR_H
@@ -16,7 +16,7 @@ enum err_scope {
 	ERR_REQUEST,    /* an answer with the status; the connection goes on */
 	ERR_STREAM,     /* the stream is reset */
 	ERR_CONNECTION, /* the connection ends; in HTTP/1 after an answer with the status, if any */
-	ERR_NONE,       /* nothing ends, and the peer is told nothing: a log line and a count */
+	ERR_NONE,       /* ends nothing; the peer is not told: a log line and a count */
 };
 
 struct err {
@@ -26,20 +26,20 @@ struct err {
 	enum err_scope scope;
 	enum log_level level;
 	const char *text;
-	struct log_kind *kind; /* each error is one */
+	struct log_kind *kind; /* one per error */
 };
 
-/* "connection PEER: TEXT", at the error's level; counted, where a limit struck. */
+/* Logs "connection PEER: TEXT" at the error's level, and counts a limit that was exceeded. */
 void err_log(const struct err *err, const struct addr *peer);
 
-/* err_log() with its line at debug: the peer sent not a byte, and so has done nothing wrong. */
+/* err_log() at level debug: the peer sent no byte, so made no mistake. */
 void err_log_silent(const struct err *err, const struct addr *peer);
 
-/* err_log() where the peer is served all the same: the line says so. */
+/* err_log() for a peer that is served all the same; the line adds this. */
 void err_log_dry(const struct err *err, const struct addr *peer);
 
 /* Logs "connection PEER: TEXT: ABOUT", at the error's level, without counting it. ABOUT is the
- * beginning of about; what is not printable ASCII is \xHH in it. */
+ * beginning of about, with \xHH for bytes that are not printable ASCII. */
 void err_log_about(const struct err *err, const struct addr *peer, struct slice about);
 
 #define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;

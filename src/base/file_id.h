@@ -1,7 +1,7 @@
 /*
  * file_id: identifies a file and its state by device, inode, size and times. Content hashes are
- * remembered by it, and readers compare it to see that a file changed under them. The keeper and
- * the workers call it; no function looks at the file system, and one at a clock.
+ * remembered by it, and readers compare it to detect a change. The keeper and the workers call it;
+ * no function reads the file system, and one reads a clock.
  */
 #ifndef H2D_BASE_FILE_ID_H
 #define H2D_BASE_FILE_ID_H
@@ -34,16 +34,15 @@ static inline bool file_id_eq(const struct file_id *a, const struct file_id *b)
 }
 
 /*
- * Whether the content is the same, for a file that is held open. ctime does not count: replacing a
- * name by rename, a new link or a chmod moves that of the old file too, and must not cut off who
- * still reads it.
+ * True if the content is the same, for an open file. ctime does not count: a rename over its name,
+ * a new link or a chmod changes it, and must not cut off readers of the old file.
  */
 static inline bool file_id_same_content(const struct file_id *a, const struct file_id *b)
 {
 	return a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-/* Whether the file has grown. mtime does not count: what appends moves it, or writes within one
+/* True if the file has grown. mtime does not count: appending changes it, or happens within one
  * tick of it. */
 static inline bool file_id_grew(const struct file_id *now, const struct file_id *before)
 {
@@ -51,23 +50,22 @@ static inline bool file_id_grew(const struct file_id *now, const struct file_id 
 }
 
 /*
- * Whether every write since would be seen in the time stamps. now_ns is CLOCK_REALTIME_COARSE,
- * which file systems stamp with, read before id was: a further write in the tick of the last one
- * (up to 10 ms, on some file systems whole seconds) leaves the same stamps. ctime, which no call
- * can set.
+ * True if the time stamps show every later write. now_ns is CLOCK_REALTIME_COARSE, the clock of
+ * file systems, read before id was: a further write in the tick of the last one (up to 10 ms, on
+ * some file systems whole seconds) leaves the same stamps. Uses ctime, which no call can set.
  */
 static inline bool file_id_tells(const struct file_id *id, int64_t now_ns)
 {
 	int64_t age = now_ns - id->ctime_ns, second = 1000000000;
 
-	/* Far in the future: stamped by another clock, and by this one from now on. */
+	/* Far in the future: by another clock; new stamps are by this one. */
 	return age > (id->ctime_ns % second == 0 ? 2 * second : 0) || age < -second;
 }
 
 /*
- * True: the file was read, at wall_ns, so long after its last change that its time stamps tell
- * every later one, whatever clock and granularity the file system stamps with: what was read then
- * may be remembered by id. ctime, as above.
+ * True: the file was read, at wall_ns, so long after its last change that its time stamps show
+ * every later one, with any clock and granularity of the file system: the content may be remembered
+ * by id. Uses ctime, as above.
  */
 static inline bool file_id_settled(const struct file_id *id, int64_t wall_ns)
 {
@@ -79,7 +77,7 @@ static inline int64_t file_id_ns(struct timespec t)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Wall time by the clock that file systems stamp with. */
+/* Wall time by the clock of file systems. */
 static inline int64_t file_id_clock_ns(void)
 {
 	struct timespec now;

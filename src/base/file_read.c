@@ -1,6 +1,5 @@
 /*
- * file_read: open(2), read(2) until the end, close(2); see file_read.h. It keeps nothing open and
- * nothing in memory.
+ * file_read: open(2), read(2) until the end, close(2); see file_read.h. It keeps no state.
  */
 #include "base/file_read.h"
 

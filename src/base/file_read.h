@@ -1,6 +1,6 @@
 /*
- * file_read: a short file, whole, in one call. For files of an operator, which may be replaced
- * while they are read: whoever calls it looks at what came.
+ * file_read: reads a short file in one call. For files of an operator, which may be replaced
+ * meanwhile: the caller checks the content.
  */
 #ifndef H2D_BASE_FILE_READ_H
 #define H2D_BASE_FILE_READ_H
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * The file's first bytes, at most size of them, into buf, which stays the caller's. How many there
- * were (size: the file may be longer), or -errno. A FIFO without a writer is empty; nothing waits.
+ * Reads the file's first bytes, at most size, into buf. Returns how many (size: the file may be
+ * longer), or -errno. A FIFO without a writer is empty; never waits.
  */
 ssize_t file_read(const char *path, void *buf, size_t size);
 

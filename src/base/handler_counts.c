@@ -1,7 +1,6 @@
 /*
  * handler_counts: the block in which this process counts, and sums of such blocks. Called by
- * handlers' calls, by the scoreboard and by those who show it. Numbers are doubles, as they are for
- * those who scrape them.
+ * handlers' calls, by the scoreboard and by its readers. Numbers are doubles, as in Prometheus.
  */
 #include "base/handler_counts.h"
 
@@ -12,7 +11,7 @@
 
 #include "base/assert.h"
 
-/* A program that has handlers with metrics has its table in the place of this one. */
+/* Replaced in a program whose handlers have metrics. */
 __attribute__((weak)) const struct handler_metrics handler_metrics = { .n = 0 };
 
 static struct handler_counts private_block;

@@ -1,7 +1,7 @@
 /*
- * handler_counts: what handlers count by metrics of their own, rows of the metrics.def of their
- * folders. One writer (the worker's loop thread), read by others out of shared memory as hostile
- * data. Until handler_counts_to() is called they go to a block private to the process.
+ * handler_counts: handlers' own metrics, rows of the metrics.def of their directories. One writer
+ * (the worker's loop thread), read by others out of shared memory as hostile data. Until
+ * handler_counts_to() is called they are in a block private to the process.
  */
 #ifndef H2D_BASE_HANDLER_COUNTS_H
 #define H2D_BASE_HANDLER_COUNTS_H
@@ -12,26 +12,26 @@ enum { HANDLER_COUNTS_ROWS = 64, HANDLER_COUNTS_BOUNDS = 14 };
 
 struct handler_metric {
 	const char *handler, *name, *help;
-	const double *bounds; /* of the buckets, rising; NULL: it is a counter */
+	const double *bounds; /* of the buckets, rising; NULL: a counter */
 	int nbounds;
 };
 
-/* A program whose handlers have metrics is linked with a table that key_gen made. */
+/* Made by key_gen for a program whose handlers have metrics. */
 struct handler_metrics {
 	const struct handler_metric *rows;
 	unsigned n;
 };
 extern const struct handler_metrics handler_metrics;
 
-/* By row. A bucket counts what is at most its bound and above the one before. */
+/* By row. A bucket counts values of at most its bound that are above the one before. */
 struct handler_counts {
 	struct handler_count {
-		double sum; /* of a counter all that there is */
+		double sum; /* for a counter the only value */
 		double buckets[HANDLER_COUNTS_BOUNDS + 1];
 	} v[HANDLER_COUNTS_ROWS];
 };
 
-/* From now on this process counts in block (shared memory, zeroed by the caller). */
+/* Makes block (shared memory, zeroed by the caller) the counts of this process. */
 void handler_counts_to(struct handler_counts *block);
 
 /* The row of that name; NULL: the handler has none. */
@@ -40,16 +40,17 @@ const struct handler_metric *handler_counts_row(const char *handler, const char 
 /* Adds to a counter. */
 void handler_counts_count(const struct handler_metric *row, double n);
 
-/* Adds a value to a histogram; what is below 0, or no finite number, counts as 0. */
+/* Adds a value to a histogram; a negative or infinite one, or no number, counts as 0. */
 void handler_counts_observe(const struct handler_metric *row, double value);
 
-/* Adds what from says, each cell read once; what is below 0, or no finite number, counts as 0. */
+/* Adds the values of from, reading each cell once; a negative or infinite one, or no number, counts
+ * as 0. */
 void handler_counts_add(struct handler_counts *sum, const struct handler_counts *from);
 
-/* As a number of JSON and of metrics, the shortest that is read as n again. */
+/* Formats n for JSON and metrics: the shortest text that reads as n again. */
 const char *handler_counts_text(char buf[32], double n);
 
-/* Values of a histogram, a copy of the caller's own. */
+/* The number of values of a histogram, of the caller's own copy. */
 double handler_counts_values(const struct handler_metric *row, const struct handler_count *count);
 
 #endif

@@ -1,4 +1,4 @@
-/* human: two or three digits say enough of bytes; see human.h. */
+/* human: formats bytes with two or three digits; see human.h. */
 #include "base/human.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 const char *human_bytes(char *buf, uint64_t n)
 {
 	static const char units[] = "KMGTPE";
-	const uint64_t next = 1024 * 1024 - 512; /* from here on it would be rounded to 1024 */
+	const uint64_t next = 1024 * 1024 - 512; /* rounded to 1024 from here on */
 	unsigned unit = 0;
 	uint64_t tenths;
 

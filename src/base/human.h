@@ -1,6 +1,6 @@
 /*
- * human: bytes as people read them. Pages, log lines and h2d-top have them; what programs read has
- * plain numbers.
+ * human: bytes as people read them. For pages, log lines and h2d-top; output for programs has plain
+ * numbers.
  */
 #ifndef H2D_BASE_HUMAN_H
 #define H2D_BASE_HUMAN_H

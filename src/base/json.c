@@ -23,7 +23,7 @@ static size_t escape_byte(char *out, unsigned char c)
 	return JSON_ESCAPED_MAX;
 }
 
-/* Writes the character, or the byte that is none, that s begins with; takes it from s. */
+/* Writes the character, or the invalid byte, that s begins with; takes it from s. */
 static size_t escape_wide(char *out, struct slice *s)
 {
 	size_t n = utf8_sequence(*s), wrote = n;
@@ -74,7 +74,7 @@ static void put_string(struct strbuf *t, struct slice s)
 	strbuf_add(t, SLICE("\""));
 }
 
-/* The byte before it tells whether a comma belongs in front. */
+/* The byte before decides about a comma. */
 static void put_name(struct strbuf *t, const char *name)
 {
 	char last = t->n > 0 ? t->p[t->n - 1] : '{';

@@ -1,7 +1,8 @@
 /*
  * log: formats a line on the stack and writes it with one write(2), or sends it to the socket of
  * syslog(3). Every layer and the offload threads call it; it never allocates, never changes errno
- * and never waits: a line that does not fit is counted, and the count is the first line that does.
+ * and never waits: lines that do not fit are counted, and the next that fits reports the count
+ * first.
  */
 #include "base/log.h"
 
@@ -75,7 +76,7 @@ static size_t put_head(char *line, size_t size, enum log_level level)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Appends msg with its control bytes escaped; what does not fit below size is cut. */
+/* Appends msg with control bytes escaped, cut to fit below size. */
 static size_t put_escaped(char *line, size_t at, size_t size, const char *msg)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -100,8 +101,8 @@ static size_t put_escaped(char *line, size_t at, size_t size, const char *msg)
 }
 
 /*
- * As syslog(3), but that waits when nobody reads the socket. Keeps no descriptor, for children
- * close what is not on their list.
+ * syslog(3) without waiting for a reader. Keeps no descriptor, because children close all that are
+ * not on their list.
  */
 static bool to_syslog(enum log_level level, const char *msg, size_t n)
 {
@@ -126,7 +127,7 @@ static bool to_syslog(enum log_level level, const char *msg, size_t n)
 	return rc >= 0;
 }
 
-/* One line; false: it is lost. */
+/* Writes one line; false: it is lost. */
 static bool put_line(enum log_level level, const char *msg)
 {
 	char line[LINE_MAX_BYTES + 1];
@@ -142,7 +143,7 @@ static bool put_line(enum log_level level, const char *msg)
 	return log_out_write(&out, log_fd, line, n) == n;
 }
 
-/* False while there is still no room. */
+/* False while there is no room. */
 static bool say_lost(void)
 {
 	char msg[64];
@@ -270,11 +271,10 @@ void log_tick(bool end)
 /* --- whole lines, without waiting ------------------------------------------------------------- */
 
 /*
- * Sockets have MSG_DONTWAIT, regular files never make a writer wait for a reader, everything else
- * has O_NONBLOCK by log_out_own(). Where the kernel refused to open it again (the pipe of another
- * user), RWF_NOWAIT does the same for one write, and where that is missing for pipes, poll(2) comes
- * before the write: another process may fill the pipe in between, which is the one case that can
- * still wait.
+ * Sockets have MSG_DONTWAIT, regular files never make a writer wait for a reader, all else has
+ * O_NONBLOCK by log_out_own(). If the kernel refused to open it again (the pipe of another user),
+ * RWF_NOWAIT does the same for one write, and if that is missing for pipes, poll(2) precedes the
+ * write: only if another process fills the pipe in between can the write wait.
  */
 static ssize_t write_if_polled(int fd, const char *p, size_t n)
 {
@@ -310,8 +310,8 @@ static size_t whole(const char *p, size_t n)
 }
 
 /*
- * A full disk took part of a line: the file gets shorter by it. The others who append have nothing
- * behind it, for the disk is full for them too; if one has, the line stays torn.
+ * A full disk took part of a line: truncates the file by it. Other writers have appended nothing,
+ * because the disk is full for them too; if one has, the line stays torn.
  */
 static bool take_back(int fd, mode_t mode, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * name_map: open addressing, at most three quarters full. Called by whoever builds a configuration,
- * and by requests, which look names up; never removes one.
+ * name_map: open addressing, at most three quarters full. Called to build a configuration, and by
+ * requests, which look names up; never removes one.
  */
 #include "base/name_map.h"
 
@@ -16,7 +16,7 @@ static uint64_t hash(struct slice name)
 	return h ^ h >> 32;
 }
 
-/* The slot that has name, or the free one where it belongs. */
+/* The slot of name, or the free one for it. */
 static struct name_slot *name_map_look(struct name_slot *slots, unsigned nslots, struct slice name)
 {
 	struct name_slot *s = &slots[hash(name) & (nslots - 1)];

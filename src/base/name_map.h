@@ -1,6 +1,6 @@
 /*
- * name_map: numbers by name, in a hash table. It borrows the names. For what is built with a
- * configuration and then looked up: an operator's names, so that the hash has no key.
+ * name_map: numbers by name, in a hash table. It borrows the names. For names of a configuration,
+ * which an operator writes: the hash has no key.
  */
 #ifndef H2D_BASE_NAME_MAP_H
 #define H2D_BASE_NAME_MAP_H
@@ -10,10 +10,10 @@
 
 #include "base/slice.h"
 
-/* FNV-1a, a hash for what nobody makes collide on purpose: names and files of the operator's. */
+/* FNV-1a, for names and files of the operator, which never collide on purpose. */
 #define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* The hash of what h is of, and of n more bytes. */
+/* Extends the hash h by n bytes. */
 static inline uint64_t fnv_add(uint64_t h, const void *p, size_t n)
 {
 	const unsigned char *c = p;
@@ -24,11 +24,11 @@ static inline uint64_t fnv_add(uint64_t h, const void *p, size_t n)
 }
 
 struct name_slot {
-	struct slice name; /* p NULL: it is free */
+	struct slice name; /* p NULL: free */
 	unsigned value;
 };
 
-/* Zeros are an empty one. */
+/* Empty when zeroed. */
 struct name_map {
 	struct name_slot *slots;
 	unsigned nslots, n; /* nslots: a power of two, or 0 */
@@ -38,7 +38,7 @@ struct name_map {
  * memory is out. */
 unsigned *name_map_put(struct name_map *m, struct slice name);
 
-/* 0: there is none. */
+/* 0: none. */
 unsigned name_map_get(const struct name_map *m, struct slice name);
 
 void name_map_fini(struct name_map *m);

@@ -1,7 +1,7 @@
 /*
  * outq: a ring of segments over copy blocks and borrowed memory. A connection's protocol fills it,
- * the connection drains it into writev or TLS. It never touches a descriptor, and an empty queue
- * holds no block. Every segment holds a reference on what it points into; so does tail.
+ * the connection drains it into writev or TLS. No function uses a descriptor, and an empty queue
+ * holds no block. Every segment, and tail, holds a reference on its memory.
  */
 #include "base/outq.h"
 
@@ -19,7 +19,7 @@ struct outq_block {
 
 enum {
 	ROOM = OUTQ_BLOCK - sizeof(struct outq_block),
-	RING_MIN = 8, /* an idle connection keeps no larger ring */
+	RING_MIN = 8, /* largest ring of an idle connection */
 };
 
 static void block_release(struct ref *ref)
@@ -101,7 +101,7 @@ static int next_block(struct outq *q)
 	return 0;
 }
 
-/* n bytes that fit into tail. */
+/* Copies n bytes that fit into tail. */
 static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
 {
 	struct outq_block *block = q->tail;
@@ -120,7 +120,7 @@ static inline int copy_into_tail(struct outq *q, const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* Into tail, and into blocks behind it. */
+/* Copies into tail and into new blocks. */
 static __attribute__((noinline)) int copy_in_pieces(struct outq *q, const uint8_t *from, size_t n)
 {
 	while (n > 0) {
@@ -156,7 +156,7 @@ int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref)
 	return push(q, p, n, ref) != NULL ? 0 : -1;
 }
 
-/* The file that a socket is to take seg from; NULL: its memory is sent. */
+/* The file from which a socket takes seg; NULL: its memory is sent. */
 static inline const struct ref_file *file_of(const struct outq_seg *seg, size_t file_min)
 {
 	const struct ref_file *file = (const struct ref_file *)(const void *)seg->ref;
@@ -223,7 +223,7 @@ int outq_iov_memory(const struct outq *q, struct iovec *iov, int max, size_t lim
 
 		if (file_of(seg, file_min) != NULL)
 			break;
-		/* iovec has no const; nobody writes through it. */
+		/* iovec has no const; only read. */
 		iov[filled].iov_base = (void *)(uintptr_t)seg->p;
 		iov[filled].iov_len = n;
 		filled++;

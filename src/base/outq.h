@@ -1,8 +1,8 @@
 /*
  * outq: the bytes that a connection still has to write, in order. Small pieces (frame heads, field
- * blocks) are copied and lie together; large payload is borrowed by reference and given back by
- * ref_put() once it is written. The protocol fills it and the transport drains it, on one thread;
- * an empty queue holds no memory.
+ * blocks) are copied together; large payload is borrowed by reference until ref_put(), once it is
+ * written. The protocol fills it and the transport drains it, on one thread; an empty queue holds
+ * no memory.
  */
 #ifndef H2D_BASE_OUTQ_H
 #define H2D_BASE_OUTQ_H
@@ -25,7 +25,7 @@ enum {
 struct outq_seg {
 	union {
 		const uint8_t *p;
-		uint64_t at; /* of a range: where it lies in its file */
+		uint64_t at; /* of a range: its offset in the file */
 	};
 	size_t n;
 	struct ref *ref; /* one reference, put when the segment is consumed */
@@ -37,8 +37,8 @@ struct outq {
 	struct outq_seg *segs; /* ring of cap (a power of two) segments */
 	unsigned head, count, cap;
 	size_t len;              /* bytes in all segments */
-	struct outq_block *tail; /* where the next copy goes; NULL: into a new one */
-	struct outq_seg *open;   /* the last segment, if it ends where that copy goes */
+	struct outq_block *tail; /* place of the next copy; NULL: a new block */
+	struct outq_seg *open;   /* the last segment, if it ends at that place */
 	struct pool *blocks;
 };
 
@@ -58,9 +58,9 @@ int outq_copy(struct outq *q, const void *p, size_t n);
 int outq_borrow(struct outq *q, const void *p, size_t n, struct ref *ref);
 
 /*
- * Appends a range: n bytes of a file without memory, from at on. Nothing may be appended behind it
- * before it was sent or given back, and only who writes to sockets that take files from q may have
- * one in it (outq_iov() asserts that there is none).
+ * Appends a range: n bytes of a file without memory, from at on. No byte may be appended before it
+ * is sent or given back, and only a queue whose socket takes files may have one (outq_iov() asserts
+ * that there is none).
  */
 int outq_range(struct outq *q, struct ref_file *file, uint64_t at, size_t n);
 
@@ -83,10 +83,10 @@ static inline bool outq_range_is_next(const struct outq *q)
 	return q->count > 0 && outq_is_range(&q->segs[q->head]);
 }
 
-/* The file of the range at the front did not give the bytes; its source will see why. */
+/* The file of the first range did not give the bytes; its source will find out why. */
 void outq_refuse_range(struct outq *q);
 
-/* Gives what is left of a range back to its source. True: it was refused. */
+/* Gives the rest of a range back to its source. True: it was refused. */
 bool outq_return_last(struct outq *q);
 static inline bool outq_return_range(struct outq *q)
 {
@@ -96,16 +96,16 @@ static inline bool outq_return_range(struct outq *q)
 /* Fills iov with at most max segments and limit bytes from the front; the number filled. */
 int outq_iov(const struct outq *q, struct iovec *iov, int max, size_t limit);
 
-/* As outq_iov(), but stops in front of a segment of at least file_min bytes that lies in a file
- * (base/ref.h). */
+/* outq_iov() that stops at a segment of at least file_min bytes of a file (base/ref.h). */
 int outq_iov_memory(
 	const struct outq *q, struct iovec *iov, int max, size_t limit, size_t file_min);
 
-/* How many bytes, at most limit, lie together in a file at the front: in *fd from *at on. 0: the
- * front is memory alone, or has less than file_min bytes and is no range. */
+/* The number of bytes, at most limit, of one file at the front: in *fd from *at on. 0: the front is
+ * memory alone, or has less than file_min bytes and is no range. */
 size_t outq_file(const struct outq *q, size_t limit, size_t file_min, int *fd, off_t *at);
 
-/* Says to the lender what of its memory q holds. False: it refuses some, q can only be cleared. */
+/* Reports to the lender which of its memory q holds. False: some was refused, q can only be
+ * cleared. */
 bool outq_ask(const struct outq *q, struct lender *lender);
 
 /* Drops n bytes from the front (n <= outq_len). */

@@ -1,7 +1,7 @@
 /*
  * pool: equal blocks on a free list. Connections, requests and queues call it on every turn. It
  * never clears a block and never moves one. Under AddressSanitizer a free block is poisoned, and
- * the link of the free list lies behind the block, so that any touch of a free block is seen.
+ * the free list's link follows the block, so that any touch of a free block is reported.
  */
 #include "base/pool.h"
 

@@ -1,7 +1,7 @@
 /*
- * pool: a free list of equal blocks, for what comes and goes with every request. It keeps at most
- * as many free blocks as it was told and gives the rest back to malloc; it counts the blocks that
- * are out, so that a leak is seen. A pool belongs to one thread.
+ * pool: a free list of equal blocks, for objects of single requests. It keeps a limited number of
+ * free blocks and frees the rest; it counts the blocks in use, so that a leak is seen. A pool
+ * belongs to one thread.
  */
 #ifndef H2D_BASE_POOL_H
 #define H2D_BASE_POOL_H
@@ -26,8 +26,8 @@ void *pool_get(struct pool *pool);
 void pool_put(struct pool *pool, void *block);
 
 /*
- * How many blocks a pool keeps whose blocks others may touch for longer than they should, of n:
- * none under AddressSanitizer, which keeps them from being used again, and sees every late touch.
+ * The number of blocks to keep, of n, in a pool whose blocks may be used after their end: none
+ * under AddressSanitizer, which then reports every late use.
  */
 #ifdef __SANITIZE_ADDRESS__
 #define POOL_KEEP(n) 0
@@ -35,10 +35,10 @@ void pool_put(struct pool *pool, void *block);
 #define POOL_KEEP(n) (n)
 #endif
 
-/* Frees what is kept. */
+/* Frees the kept blocks. */
 void pool_trim(struct pool *pool);
 
-/* Frees what is kept; asserts that nothing is out. */
+/* Frees the kept blocks; asserts that none is in use. */
 void pool_fini(struct pool *pool);
 
 #endif

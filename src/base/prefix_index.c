@@ -36,7 +36,7 @@ struct prefix_index prefix_index_make(struct prefix_entry *v, unsigned n)
 	return (struct prefix_index){ v, n };
 }
 
-/* How many entries are less than s, or (with_equal) no greater. */
+/* The number of entries less than s, or (with_equal) not greater. */
 static unsigned rank(const struct prefix_index *x, struct slice s, bool with_equal)
 {
 	unsigned low = 0, high = x->n;

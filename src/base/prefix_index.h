@@ -1,7 +1,7 @@
 /*
- * prefix_index: byte strings in their order, each with the longest other one that it begins with,
- * so that all that a path begins with are found by one binary search, however many there are.
- * It lies in an array of its owner's and borrows the strings.
+ * prefix_index: byte strings in order, each with the longest other one that it begins with, so that
+ * one binary search finds all prefixes of a path. It is in an array of its owner's and borrows the
+ * strings.
  */
 #ifndef H2D_BASE_PREFIX_INDEX_H
 #define H2D_BASE_PREFIX_INDEX_H
@@ -10,7 +10,7 @@
 
 struct prefix_entry {
 	struct slice prefix;
-	unsigned of;    /* its owner's number of it */
+	unsigned of;    /* its owner's number */
 	unsigned outer; /* the entry that this one begins with, plus 1; 0: none */
 };
 
@@ -32,7 +32,7 @@ static inline const struct prefix_entry *prefix_index_outer(
 	return e->outer > 0 ? &x->v[e->outer - 1] : NULL;
 }
 
-/* The first entry that is s or comes behind it: those that begin with s follow. May be the end. */
+/* The first entry not less than s: those that begin with s follow. May be the end. */
 const struct prefix_entry *prefix_index_from(const struct prefix_index *x, struct slice s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * process_use: two descriptors of /proc, kept open: what they tell is made anew at each look. See
+ * process_use: two open descriptors of /proc, whose content is fresh at each read. See
  * process_use.h.
  */
 #include "base/process_use.h"
@@ -34,7 +34,7 @@ void process_use_read(struct process_use *u)
 	struct stat st;
 
 	*u = (struct process_use){ .memory = memory() };
-	/* Its size is their number since Linux 6.2; to list them would take a loop's time. */
+	/* The size is their number since Linux 6.2; listing them would take too long. */
 	if (fstat(fds, &st) == 0)
 		u->descriptors = (uint64_t)st.st_size;
 }

@@ -1,7 +1,7 @@
 /*
- * process_use: how much memory and how many descriptors this process has, as the kernel counts.
- * Opened by a child before its sandbox closes /proc, and by the master; read by workers, the keeper
- * and the master once a second; never by who is asked for metrics, who may not look into other
+ * process_use: memory and number of descriptors of this process, as counted by the kernel. Opened
+ * by a child before its sandbox closes /proc, and by the master; read by workers, the keeper and
+ * the master once a second; never by a worker asked for metrics: it may not look into other
  * processes.
  */
 #ifndef H2D_BASE_PROCESS_USE_H
@@ -14,7 +14,7 @@ struct process_use {
 	uint64_t descriptors; /* open; 0: not known, as before Linux 6.2 */
 };
 
-/* After the fork; without /proc nothing will be known. */
+/* After the fork; without /proc both are unknown. */
 void process_use_open(void);
 
 void process_use_read(struct process_use *u);

@@ -1,6 +1,6 @@
 /*
  * slice: a pointer and a length of bytes that another object owns. A slice never frees, is passed
- * by value, and need not end in NUL. A function that hands out a slice says in its header how long
+ * by value, and need not end in NUL. The header of a function that returns a slice states how long
  * the bytes live.
  */
 #ifndef H2D_BASE_SLICE_H
@@ -42,7 +42,7 @@ static inline bool slice_eq(struct slice a, struct slice b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* ASCII case-insensitive, as field names and codings are compared (RFC 9110, 5.1). */
+/* ASCII case-insensitive, for names of headers and codings (RFC 9110, 5.1). */
 static inline bool slice_ieq(struct slice a, struct slice b)
 {
 	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);

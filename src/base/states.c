@@ -1,6 +1,5 @@
 /*
- * states: the end of a process that took a step which its table has not, and the printer of sets of
- * flags. It keeps nothing.
+ * states: ends a process that took an illegal step, and prints sets of flags. It has no state.
  */
 #include "base/states.h"
 

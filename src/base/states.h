@@ -1,8 +1,8 @@
 /*
  * states: a table of states, made from its .def file, and the check of a step from one to the next.
- * Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns; whoever
- * shows a state asks states_name(). An illegal step is our bug: its alert names the table and both
- * states.
+ * Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns;
+ * states_name() gives the text of a state. An illegal step is our bug: its alert names the table
+ * and both states.
  */
 #ifndef H2D_BASE_STATES_H
 #define H2D_BASE_STATES_H
@@ -12,11 +12,11 @@
 enum { STATES_MAX = 16 };
 
 struct states {
-	const char *of; /* the noun they are states of: "connection" */
+	const char *of; /* their noun: "connection" */
 	unsigned n;
 	struct {
 		const char *name;
-		unsigned next; /* bit set of the states that may follow */
+		unsigned next; /* bit set of the possible next states */
 	} rows[STATES_MAX];
 };
 
@@ -31,7 +31,7 @@ static inline bool states_may_go(const struct states *table, unsigned from, unsi
 	return table->rows[from].next >> to & 1;
 }
 
-/* "unknown" for a number that is no state: other processes write some of them. */
+/* "unknown" for a number that is no state, as another process may write. */
 static inline const char *states_name(const struct states *table, unsigned state)
 {
 	return state < table->n ? table->rows[state].name : "unknown";
@@ -42,7 +42,7 @@ _Noreturn void states_fail(const struct states *table, unsigned from, unsigned t
 
 /*
  * flags: a set of flags with names, made from its .def file: facts that may hold together, such as
- * why something waits. Facts that exclude one another are states.
+ * why something waits. Facts that exclude each other are states.
  *
  *	enum door_flag {
  *	#define DOOR_FLAG(name, text) FLAGS_BIT(DOOR_##name),
@@ -56,10 +56,10 @@ _Noreturn void states_fail(const struct states *table, unsigned from, unsigned t
 
 enum { FLAGS_TEXT = 256 };
 
-/* In an enum: the flag, one bit, each row the next one. */
+/* In an enum: the flag, one bit, the next in each row. */
 #define FLAGS_BIT(flag) flag##_AT, flag = 1u << flag##_AT, flag##_LAST = flag##_AT
 
-/* The names of the flags in set, with ", " between them, as far as they fit. Returns buf. */
+/* The names of the flags in set, with ", " between them, cut to fit. Returns buf. */
 const char *flags_text(const char *const *names, unsigned set, char buf[FLAGS_TEXT]);
 
 #endif

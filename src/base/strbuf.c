@@ -1,7 +1,6 @@
 /*
- * strbuf: appends to a growing buffer, plain, formatted or escaped. Listings, error pages and the
- * status are put together with it, off the hot path and in threads too; it never trusts the bytes
- * it is given.
+ * strbuf: appends to a growing buffer, plain, formatted or escaped. For listings, error pages and
+ * the status, off the hot path and in threads too; it never trusts its input.
  */
 #include "base/strbuf.h"
 
@@ -99,7 +98,7 @@ static void html_byte(struct strbuf *t, char c)
 	}
 }
 
-/* A character of several bytes: one that would act on others is named, as it has no picture. */
+/* A character of several bytes: a direction or control character is named, as it has no picture. */
 static void html_character(struct strbuf *t, struct slice s)
 {
 	uint32_t c = utf8_number(s.p, s.n);

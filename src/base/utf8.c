@@ -1,10 +1,10 @@
 /*
- * utf8: the decoder that escapes for HTML, JSON and the access log share. It judges bytes that
- * peers and file names bring, and never reads past the end of its slice.
+ * utf8: the decoder that escapes for HTML, JSON and the access log share. It checks bytes from
+ * peers and file names, and never reads beyond its slice.
  */
 #include "base/utf8.h"
 
-/* A byte that begins a character of several; *part: what comes behind it. RFC 3629, 4: no longer
+/* A byte that begins a character of several; *part: the bytes to follow. RFC 3629, 4: no longer
  * forms than needed, no surrogates, nothing above U+10FFFF. */
 static bool utf8_begin(struct utf8_part *part, unsigned char c)
 {
@@ -53,7 +53,7 @@ bool utf8_goes_on(struct utf8_part *part, struct slice piece)
 
 		if (part->need > 0 ? !follows(part, c) : c >= 0x80 && !utf8_begin(part, c))
 			return false;
-		/* Plain text goes by eight bytes at a time. */
+		/* Plain text is skipped by eight bytes. */
 		while (part->need == 0 && piece.n - i > 8) {
 			memcpy(&eight, piece.p + i + 1, 8);
 			if (eight & high_bits)
@@ -82,7 +82,7 @@ struct slice utf8_cut(struct slice s, size_t max)
 
 	if (s.n <= max)
 		return s;
-	/* A character has at most three bytes behind its first. */
+	/* At most three bytes follow the first. */
 	while (n > 0 && max - n < 3 && ((unsigned char)s.p[n] & 0xc0) == 0x80)
 		n--;
 	return slice_of(s.p, n);

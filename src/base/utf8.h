@@ -1,32 +1,32 @@
 /*
- * utf8: tells characters of UTF-8 from bytes that are none (RFC 3629). The escaping functions for
- * HTML, JSON and the access log call it; the functions are pure.
+ * utf8: finds characters of UTF-8 and invalid bytes (RFC 3629). Called to escape HTML, JSON and the
+ * access log; all functions are pure.
  */
 #ifndef H2D_BASE_UTF8_H
 #define H2D_BASE_UTF8_H
 
 #include "base/slice.h"
 
-/* U+FFFD: stands for each byte that is no UTF-8. */
+/* U+FFFD, for each byte that is no UTF-8. */
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"
 
-/* Bytes of the character that s, which is not empty, begins with; 0: it begins with none. */
+/* Bytes of the character that s, which is not empty, begins with; 0: none. */
 size_t utf8_sequence(struct slice s);
 
-/* Text that comes in pieces. Zeroed, it begins. */
+/* Text that comes in pieces. Begins zeroed. */
 struct utf8_part {
-	uint8_t need;      /* bytes that the last character lacks: 0 where the text may end */
+	uint8_t need;      /* bytes missing from the last character: 0 if the text may end */
 	uint8_t low, high; /* bounds of the first of them */
 };
 
-/* The next piece of it. False: it is no UTF-8, whatever comes. */
+/* Checks the next piece. False: it is no UTF-8, whatever follows. */
 bool utf8_goes_on(struct utf8_part *part, struct slice piece);
 
-/* The number of a character that utf8_sequence() says has n bytes. */
+/* The number of a character for which utf8_sequence() returned n. */
 uint32_t utf8_number(const char *p, size_t n);
 
-/* True: c turns the direction of what follows: embeddings, overrides, isolates (UAX 9, 2). They
- * show "cod.exe" as "exe.doc". */
+/* True: c changes the direction of text: embeddings, overrides, isolates (UAX 9, 2). They show
+ * "cod.exe" as "exe.doc". */
 static inline bool utf8_is_direction(uint32_t c)
 {
 	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);

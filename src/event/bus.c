@@ -1,8 +1,7 @@
 /*
  * bus: one writer at a time, by a word that holds its process; readers take no lock. A writer first
- * says how far it will write (limit) and then writes: a reader that has copied a message looks at
- * limit to know whether it was overwritten meanwhile. A futex (futex(2)) tells the threads of all
- * readers of news.
+ * sets limit, the end of its write, and then writes: a reader that has copied a message compares
+ * limit to detect that it was overwritten. A futex (futex(2)) wakes the threads of all readers.
  */
 #include "event/bus.h"
 
@@ -31,8 +30,8 @@ enum {
 struct bus {
 	uint32_t writer;   /* atomic; its process, 0: none */
 	uint32_t news;     /* atomic; the futex: messages ever (wraps) */
-	uint64_t limit;    /* atomic; bytes ever that were or are being written */
-	uint64_t head;     /* atomic; bytes ever that were written whole */
+	uint64_t limit;    /* atomic; end of the bytes written or being written */
+	uint64_t head;     /* atomic; end of the bytes completely written */
 	uint64_t messages; /* ever */
 	char ring[BUS_SIZE];
 };
@@ -52,7 +51,7 @@ struct bus_reader {
 	struct task again;
 	pthread_t thread;
 	bool quit;       /* atomic */
-	uint64_t at;     /* of the next message, in bytes ever */
+	uint64_t at;     /* of the next message, in bytes since the start */
 	uint64_t number; /* expected there */
 	char text[BUS_TOPIC_MAX + BUS_MESSAGE_MAX];
 };
@@ -101,8 +100,8 @@ static bool take_from(struct bus *b, uint32_t *holder, uint32_t pid)
 		&b->writer, holder, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* A writer that holds the ring for so long hangs, or one that was taken over has written
- * its word there: it loses its turn. */
+/* A writer that holds the ring for so long hangs, or a process taken over has forged its word: it
+ * loses its turn. */
 static bool take_turn(struct bus *b, uint32_t pid)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_NS };
@@ -139,7 +138,7 @@ int bus_put(struct bus *b, struct slice topic, struct slice data)
 		return -EBUSY;
 	at = b->head;
 	__atomic_store_n(&b->limit, at + size_of(topic.n, data.n), __ATOMIC_RELAXED);
-	/* No byte is overwritten before limit says so. */
+	/* No byte is overwritten before limit covers it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	r.number = b->messages++;
 	copy_in(b, at, &r, sizeof(r));
@@ -164,14 +163,14 @@ static void copy_out(const struct bus *b, uint64_t at, void *p, size_t n)
 	memcpy((char *)p + first, b->ring, n - first);
 }
 
-/* True: the bytes from at on are what was written there. */
+/* True: the bytes from at on are still the written ones. */
 static bool still_there(const struct bus *b, uint64_t at)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&b->limit, __ATOMIC_RELAXED) - at <= BUS_SIZE;
 }
 
-/* Copies the next message; false: it was overwritten, or makes no sense. */
+/* Copies the next message; false: overwritten or invalid. */
 static bool copy_next(struct bus_reader *r, uint64_t left, struct record *head)
 {
 	if (left < sizeof(*head))
@@ -184,7 +183,7 @@ static bool copy_next(struct bus_reader *r, uint64_t left, struct record *head)
 	return still_there(r->bus, r->at);
 }
 
-/* Hands on the next message. False: there is none. */
+/* Hands on the next message. False: none. */
 static bool read_next(struct bus_reader *r)
 {
 	uint64_t head = __atomic_load_n(&r->bus->head, __ATOMIC_ACQUIRE), lost;
@@ -193,7 +192,7 @@ static bool read_next(struct bus_reader *r)
 	if (head == r->at)
 		return false;
 	if (head - r->at > BUS_SIZE || !copy_next(r, head - r->at, &m)) {
-		/* Where a message begins is known of the newest end alone. */
+		/* Only the newest end is a known beginning of a message. */
 		r->at = head;
 		return true;
 	}
@@ -232,7 +231,7 @@ static void on_eventfd(struct watch *w, uint32_t events)
 	read_some(LIST_ENTRY(w, struct bus_reader, watch));
 }
 
-/* Sleeps until there is news, and tells the loop. */
+/* Sleeps until a message comes, and wakes the loop. */
 static void *wait_for_news(void *arg)
 {
 	struct bus_reader *r = arg;
@@ -240,7 +239,7 @@ static void *wait_for_news(void *arg)
 
 	for (;;) {
 		now = __atomic_load_n(&r->bus->news, __ATOMIC_ACQUIRE);
-		/* In this order: bus_reader_free() makes news behind quit. */
+		/* In this order: bus_reader_free() sets quit first. */
 		if (__atomic_load_n(&r->quit, __ATOMIC_ACQUIRE))
 			return NULL;
 		if (now != seen)
@@ -250,7 +249,7 @@ static void *wait_for_news(void *arg)
 	}
 }
 
-/* Signals are the loop's. */
+/* The loop takes all signals. */
 static int start_thread(struct bus_reader *r)
 {
 	sigset_t all, before;
@@ -304,7 +303,7 @@ void bus_reader_free(struct bus_reader **rp)
 		return;
 	*rp = NULL;
 	__atomic_store_n(&r->quit, true, __ATOMIC_RELEASE);
-	/* Another value, so that a thread that is about to sleep does not. */
+	/* Changed, so that a thread about to sleep does not. */
 	__atomic_add_fetch(&r->bus->news, 1, __ATOMIC_RELEASE);
 	wake_all(r->bus);
 	pthread_join(r->thread, NULL);

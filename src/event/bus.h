@@ -1,9 +1,8 @@
 /*
  * bus: messages by topic between the processes of a server: a ring in memory that the master maps
- * before any fork. Whoever reads too slowly loses messages and is told how many; nobody waits for
- * it. Every message comes to every reader in the same order, and to the process that sent it, too.
- * Processes read the ring as hostile data: one that was taken over can spoil messages, and nothing
- * else.
+ * before any fork. A reader that is too slow loses messages and is told how many; no writer waits
+ * for it. Every reader gets all messages in the same order, the sender too. Processes read the ring
+ * as hostile data: an attacker in one can spoil messages only.
  */
 #ifndef H2D_EVENT_BUS_H
 #define H2D_EVENT_BUS_H
@@ -22,17 +21,17 @@ enum {
 struct bus;
 struct bus_reader;
 
-/* NULL when memory is out (errno). Processes that are forked behind that share it. */
+/* NULL when memory is out (errno). Processes forked later share it. */
 struct bus *bus_new(void);
 void bus_free(struct bus **b);
 
-/* Process pid is gone: it does not write any more. For the master. */
+/* The master calls it when process pid has exited and writes no more. */
 void bus_left(struct bus *b, pid_t pid);
 
 /*
  * Sends data, of up to BUS_MESSAGE_MAX bytes, under a topic of up to BUS_TOPIC_MAX. A process that
- * has held the ring for 20 ms, as one that hangs does, loses it. 0, -EMSGSIZE, or -EBUSY:
- * several wait for that, or this one has lost it.
+ * has held the ring for 20 ms, because it hangs, loses it. 0, -EMSGSIZE, or -EBUSY: several wait
+ * for that, or this one has lost it.
  */
 int bus_put(struct bus *b, struct slice topic, struct slice data);
 
@@ -40,12 +39,12 @@ int bus_put(struct bus *b, struct slice topic, struct slice data);
  * in front of this one. */
 typedef void bus_fn(void *ctx, struct slice topic, struct slice data, uint64_t lost);
 
-/* Reads on the loop all messages from now on. It has a thread of its own, which sleeps until there
- * is one. NULL when memory, descriptors or threads are out. */
+/* Reads on the loop all messages from now on. Its own thread sleeps until one comes. NULL when
+ * memory, descriptors or threads are out. */
 struct bus_reader *bus_reader_new(struct bus *b, struct loop *l, bus_fn *fn, void *ctx);
 void bus_reader_free(struct bus_reader **r);
 
-/* Reads what there is now, without waiting for the thread. */
+/* Reads all messages so far, without waiting for the thread. */
 void bus_reader_read(struct bus_reader *r);
 
 #endif

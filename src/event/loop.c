@@ -1,7 +1,7 @@
 /*
  * loop: epoll, timers and task queues in one turn. A process has one loop, on one thread, and its
- * main function runs it. It owns no descriptor but its epoll instance, and never calls back a
- * watch, timer or task that was taken off.
+ * main function runs it. It owns only the descriptor of its epoll instance, and never calls back a
+ * removed watch, timer or task.
  */
 #include "event/loop.h"
 
@@ -65,7 +65,7 @@ void loop_unwatch(struct loop *l, struct watch *w)
 
 	if (!w->active)
 		return;
-	/* Explicitly: closing is not enough where another process holds the same open file. */
+	/* Explicitly: close(2) is not enough if another process holds the same open file. */
 	rc = epoll_ctl(l->epfd, EPOLL_CTL_DEL, w->fd, NULL);
 	H2D_ASSERT(rc == 0);
 	w->active = false;
@@ -142,10 +142,10 @@ static int wait_ms(const struct loop *l, uint64_t now_ms, int max)
 }
 
 /*
- * A timer fires only when all that was ready at its time has been heard: what a client sent in time
- * is in time, however long this process stood still meanwhile (SIGSTOP, a machine that was paused,
- * a processor that others had). A look is one call of epoll_wait(2), or so many that each watch had
- * its turn; epoll reports first what was ready first.
+ * A timer fires only when all events that were ready at its time are handled: what a client sent in
+ * time counts as in time, however long this process was stopped (SIGSTOP, a paused machine, a busy
+ * processor). A look is one call of epoll_wait(2), or as many as give each watch its turn; epoll
+ * reports in order of readiness.
  */
 static void fire_timers(struct loop *l, int heard, uint64_t looked_ms)
 {
@@ -162,8 +162,8 @@ int loop_turn(struct loop *l, int max_wait_ms)
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	struct list ready;
-	/* Not clock_ms(): the turn before may have taken long, and this look sees all of its time.
-	 * Never too late, for what comes after it is not seen. */
+	/* Not clock_ms(): the turn before may have been long, and this look covers all of it. Never
+	 * too late: later events are not seen. */
 	uint64_t looked_ms = clock_past_ms();
 	int wait = wait_ms(l, looked_ms, max_wait_ms);
 	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait);
@@ -172,7 +172,7 @@ int loop_turn(struct loop *l, int max_wait_ms)
 		return -errno;
 	l->turns++;
 	clock_update();
-	/* Now, so that what is made ready from here on waits for the next turn. */
+	/* Before any callback: a task queued from here on waits for the next turn. */
 	list_init(&ready);
 	list_splice(&ready, &l->ready);
 	run_events(l, events, n);
@@ -253,7 +253,7 @@ void sig_reset(void)
 {
 	sigset_t none;
 
-	/* Fault signals keep what they have: a sanitizer's report hangs on it. */
+	/* Fault signals keep their actions: a sanitizer's report depends on them. */
 	for (int n = 1; n < NSIG; n++) {
 		if (n == SIGSEGV || n == SIGBUS || n == SIGFPE || n == SIGILL || n == SIGABRT)
 			continue;

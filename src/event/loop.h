@@ -1,10 +1,9 @@
 /*
  * loop: the edge-triggered epoll loop of a process. A turn is: wait, clock, events, timers, ready
- * tasks, end-of-turn tasks, deferred frees. A timer is called behind the events that were ready at
- * its time, however late the process comes to look. Nothing is freed inside an event batch: what
- * ends is closed with loop_unwatch() and freed by loop_defer(), which runs when the batch is over;
- * a watch that was removed gets no further callback, not even from the batch that is being worked
- * off.
+ * tasks, end-of-turn tasks, deferred frees. A timer is called after the events that were ready at
+ * its time, however late the process polls. No memory is freed inside an event batch: an object
+ * that ends is closed with loop_unwatch() and freed by loop_defer(), when the batch is over; a
+ * removed watch gets no further callback, not even from the current batch.
  */
 #ifndef H2D_EVENT_LOOP_H
 #define H2D_EVENT_LOOP_H
@@ -18,7 +17,7 @@
 
 struct loop;
 
-/* A descriptor under watch; a member of its owner. Zero it before the first use. */
+/* A watched descriptor; a member of its owner. Zero it before the first use. */
 struct watch {
 	void (*fn)(struct watch *w,
 		uint32_t events); /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR */
@@ -26,7 +25,7 @@ struct watch {
 	bool active; /* loop's own */
 };
 
-/* Something to do once: in the next turn (ready), at the end of this one, or when the batch is
+/* A task to do once: in the next turn (ready), at the end of this one, or when the batch is
  * over. */
 struct task {
 	void (*fn)(struct task *t);
@@ -50,13 +49,13 @@ struct loop {
 	int batch_len;
 	int watches;
 	struct {
-		int heard;        /* events of the look that is not over; 0: none is under way */
+		int heard;        /* events of the current look; 0: none is under way */
 		uint64_t from_ms; /* when it began */
 	} look;
 	uint64_t turns;
 };
 
-/* The next loop of this process takes epfd for its epoll instance. */
+/* Makes epfd the epoll instance of this process's next loop. */
 void loop_take(int epfd);
 
 /* 0, or -errno. */
@@ -77,10 +76,10 @@ void loop_ready(struct loop *l, struct task *t);
 void loop_at_turn_end(struct loop *l, struct task *t);
 void loop_defer(struct loop *l, struct task *t);
 
-/* Takes a queued task off again; harmless if it is not queued. */
+/* Removes a queued task; harmless if it is not queued. */
 void loop_cancel(struct task *t);
 
-/* One turn; waits at most max_wait_ms (-1: until something happens). 0, or -errno. */
+/* One turn; waits at most max_wait_ms (-1: until an event). 0, or -errno. */
 int loop_turn(struct loop *l, int max_wait_ms);
 
 /* Turns until loop_stop(). 0, or -errno. */
@@ -103,7 +102,7 @@ int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	void (*fn)(struct sig *s, const struct signalfd_siginfo *info));
 void sig_fini(struct sig *s, struct loop *l);
 
-/* Unblocks everything and restores default dispositions (SIGPIPE and SIGXFSZ stay ignored). */
+/* Unblocks all signals and restores default dispositions (SIGPIPE and SIGXFSZ stay ignored). */
 void sig_reset(void);
 
 #endif

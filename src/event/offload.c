@@ -1,6 +1,6 @@
 /*
- * offload: threads that take jobs off the lines and put them on another; an eventfd tells the loop.
- * A thread touches the queues and its job, nothing else: no counters, no loop, no connection.
+ * offload: threads take jobs from the lines and queue them when done; an eventfd wakes the loop. A
+ * thread touches only the queues and its job: no counters, no loop, no connection.
  */
 #include "event/offload.h"
 
@@ -28,45 +28,45 @@ enum {
 
 /* The jobs of one class. */
 struct line {
-	struct list lanes[LANES]; /* by owner; each has its turn */
+	struct list lanes[LANES]; /* by owner; they take turns */
 	struct list aside;        /* jobs whose volume has enough threads already */
-	unsigned lane;            /* the last that had its turn */
+	unsigned lane;            /* the last lane that had its turn */
 	unsigned queued, running, max;
 };
 
-/* A thread, and what it is at. */
+/* A thread and its job. */
 struct hand {
 	struct offload *offload;
 	pthread_t thread;
 	bool busy;
 	enum job_class class;
 	const void *volume;
-	unsigned ticks; /* since it began */
-	bool late;      /* it does not count in running any more */
+	unsigned ticks; /* since the job began */
+	bool late;      /* no longer counted in running */
 };
 
 struct offload {
 	struct watch watch; /* of the eventfd */
 	struct loop *loop;
 	struct timer tick; /* armed while jobs wait for a thread */
-	unsigned pending;  /* loop only, as are the two that counters have */
+	unsigned pending;  /* loop only, as are the two of the counters */
 	unsigned shown_queued, shown_late;
 
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* of all members below */
 	pthread_cond_t wake;
 	struct line lines[JOB_CLASSES];
-	unsigned next; /* the class that has its turn */
+	unsigned next; /* the class whose turn it is */
 	struct list done;
 	unsigned queued;  /* jobs in line */
 	unsigned waiting; /* threads without a job */
-	unsigned running; /* threads with a job, late ones aside */
+	unsigned running; /* threads with a job, without late ones */
 	unsigned late;
 	bool quit;
 	unsigned started, max;
 	struct hand hands[];
 };
 
-/* Owners share a lane by chance, each time others. */
+/* Owners share a lane by chance, with others each time. */
 static struct list *lane_of(struct line *l, const struct job *j)
 {
 	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
@@ -105,7 +105,7 @@ static struct job *pop(const struct offload *o, struct line *l)
 	return NULL;
 }
 
-/* The next job: one of each class after the other, as far as each may have another thread. */
+/* The next job: one of each class in turn, if the class may have another thread. */
 static struct job *offload_take(struct offload *o, struct hand *h)
 {
 	for (unsigned i = 0; i < JOB_CLASSES && o->running < o->max; i++) {
@@ -144,7 +144,7 @@ static void retry_aside(struct offload *o, struct line *l)
 	pthread_cond_broadcast(&o->wake);
 }
 
-/* Whether the loop must be told of it. */
+/* True if the loop must be woken. */
 static bool put_back(struct offload *o, struct hand *h, struct job *j)
 {
 	struct line *l = &o->lines[j->class];
@@ -167,7 +167,7 @@ static void *thread_main(void *arg)
 {
 	struct hand *h = arg;
 	struct offload *o = h->offload;
-	char words[CRASH_STACK]; /* at this end, which an overflow is far from */
+	char words[CRASH_STACK]; /* at this end, far from an overflow */
 
 	crash_stack(words);
 	pthread_mutex_lock(&o->lock);
@@ -188,7 +188,7 @@ static void *thread_main(void *arg)
 		pthread_mutex_lock(&o->lock);
 		if (!put_back(o, h, j))
 			continue;
-		/* Without the lock: the loop would wake only to wait for it. */
+		/* Without the lock: else the loop would wake to wait for it. */
 		pthread_mutex_unlock(&o->lock);
 		eventfd_write(o->watch.fd, 1);
 		pthread_mutex_lock(&o->lock);
@@ -197,7 +197,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock, on the loop: threads count nothing. */
+/* Under the lock, on the loop: threads do not count. */
 static void offload_show(struct offload *o)
 {
 	COUNT(offload_queued, (int64_t)o->queued - o->shown_queued);
@@ -233,7 +233,7 @@ static void on_eventfd(struct watch *w, uint32_t events)
 	run_done((struct offload *)(void *)((char *)w - offsetof(struct offload, watch)));
 }
 
-/* Signals are the loop's: a thread takes none but those of its own faults. */
+/* The loop takes all signals: a thread takes only those of its own faults. */
 static int start_thread(struct offload *o)
 {
 	struct hand *h = &o->hands[o->started];
@@ -244,7 +244,7 @@ static int start_thread(struct offload *o)
 	if (rc != 0)
 		return -rc;
 	pthread_attr_setstacksize(&attr, STACK_BYTES + CRASH_STACK);
-	/* Frames are longer than a page. */
+	/* Frames can exceed a page. */
 	pthread_attr_setguardsize(&attr, STACK_BYTES);
 	sigfillset(&all);
 	crash_unblock(&all);
@@ -258,13 +258,13 @@ static int start_thread(struct offload *o)
 	return -rc;
 }
 
-/* There may be one more: none is free, and those that are late have one in their place. */
+/* True: a further thread may start: none is free; late ones are replaced. */
 static bool short_of_threads(const struct offload *o)
 {
 	return o->queued > o->waiting && o->started < o->max + o->late;
 }
 
-/* It makes way: what it waits for may be for ever. */
+/* Makes way: it may wait for ever. */
 static void be_late(struct offload *o, struct hand *h)
 {
 	h->late = true;
@@ -357,7 +357,7 @@ int offload_submit(struct offload *o, struct job *j)
 	o->queued++;
 	if (short_of_threads(o))
 		rc = start_thread(o);
-	/* One thread is enough to go on with. */
+	/* One thread is enough. */
 	if (o->started > 0) {
 		rc = 0;
 		list_init(&j->node);
@@ -381,7 +381,7 @@ int offload_submit(struct offload *o, struct job *j)
 	return 0;
 }
 
-/* Takes j off the line. False: a thread has it. */
+/* Removes j from the line. False: a thread has it. */
 static bool withdraw(struct offload *o, struct job *j)
 {
 	bool was_queued;

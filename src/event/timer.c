@@ -1,6 +1,6 @@
 /*
  * timer: the wheel. Level k holds timers whose time first differs from now in the k-th group of six
- * bits, so every slot lies ahead of now and the lowest used level comes first; a slot of a higher
+ * bits, so every slot is ahead of now and the lowest used level comes first; a slot of a higher
  * level is spread over the lower ones when now reaches it. Only the loop advances it.
  */
 #include "event/timer.h"
@@ -38,8 +38,8 @@ static void wheel_put(struct wheel *w, struct timer *t)
 		uint64_t turn = w->now >> (BITS * TOP);
 		uint64_t ahead = (at >> (BITS * TOP)) - turn;
 
-		/* The last level is a ring: what is too far waits in the slot behind now, then
-		 * again. */
+		/* The last level is a ring: a timer too far away waits in the slot behind now,
+		 * repeatedly. */
 		level = TOP;
 		slot = (unsigned)(turn + (ahead < WHEEL_SLOTS ? ahead : WHEEL_SLOTS - 1));
 	} else {
@@ -50,7 +50,7 @@ static void wheel_put(struct wheel *w, struct timer *t)
 	w->used[level] |= UINT64_C(1) << slot;
 }
 
-/* Unlinks t; if it was alone in a slot of the wheel, the slot's bit goes too. */
+/* Unlinks t; if it was alone in its slot, clears the slot's bit. */
 static void unlink_timer(struct wheel *w, struct timer *t)
 {
 	struct list *head = t->node.prev;
@@ -84,7 +84,7 @@ void timer_disarm(struct wheel *w, struct timer *t)
 	w->armed--;
 }
 
-/* The first used slot: its level, and the time it begins. -1 when nothing is armed. */
+/* The first used slot: its level and beginning. -1 when no timer is armed. */
 static int first_slot(const struct wheel *w, uint64_t *begins)
 {
 	for (int level = 0; level < WHEEL_LEVELS; level++) {

@@ -47,10 +47,10 @@ static inline bool timer_armed(const struct timer *t)
 	return list_linked(&t->node);
 }
 
-/* Milliseconds until something may fire (a lower bound), -1 if nothing is armed. */
+/* Milliseconds until a timer may fire (a lower bound), -1 if none is armed. */
 int wheel_wait(const struct wheel *w, uint64_t now);
 
-/* Moves time to now and fires what is due; callbacks may arm and disarm any timer. */
+/* Sets the time to now and fires due timers; callbacks may arm and disarm any timer. */
 void wheel_advance(struct wheel *w, uint64_t now);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * ctl: sends and receives the messages between the master and its children. Both sides call it
- * from their loops, and it never blocks. A message that has not exactly the size and the form of
- * struct ctl_msg is refused as a whole: descriptors that came with it are closed here and never
- * reach the caller.
+ * ctl: sends and receives the messages between the master and its children. Both sides call it from
+ * their loops, and it never blocks. A message without exactly the size and form of struct ctl_msg
+ * is refused: descriptors that came with it are closed here and never reach the caller.
  */
 #include "ipc/ctl.h"
 
@@ -25,7 +24,7 @@
 
 enum {
 	SECOND_MS = 900, /* a timer of a second may be a little early */
-	RECV_FDS = 253,  /* a message has no more (SCM_MAX_FD) */
+	RECV_FDS = 253,  /* maximum of a message (SCM_MAX_FD) */
 };
 
 /* Descriptors on their way to a thread. */
@@ -133,8 +132,8 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 
 	*nfds = 0;
 	/*
-	 * A peer that died with messages of ours unread leaves one ECONNRESET in front of what it
-	 * had sent: asking again gives those messages, then the end of file.
+	 * A peer that died with unread messages of ours leaves one ECONNRESET before its own
+	 * messages: a second call gives those, then the end of file.
 	 */
 	do {
 		mh = (struct msghdr){ .msg_iov = &iov,
@@ -149,7 +148,7 @@ int ctl_recv(int fd, struct ctl_msg *msg, int *fds, int *nfds)
 	ncame = take_fds(&mh, came);
 	if (n == 0 && ncame == 0)
 		return 0;
-	/* There was room for all: this process may have no further descriptors. */
+	/* The buffer had room for all: this process may have no more descriptors. */
 	cut = mh.msg_flags & MSG_CTRUNC;
 	if (n == sizeof(*msg) && (mh.msg_flags & MSG_TRUNC) == 0 && !cut && ncame <= CTL_FDS_MAX) {
 		memcpy(fds, came, (size_t)ncame * sizeof(*fds));
@@ -165,7 +164,7 @@ static int lines_fd = -1;
 static time_t second;
 static unsigned sent; /* in that second */
 
-/* The log calls it under its lock, in any thread. */
+/* Called by the log under its lock, in any thread. */
 static void tell_master(enum log_level level, const char *message)
 {
 	struct ctl_msg msg = { .type = CTL_LINE, .arg = level };
@@ -191,15 +190,15 @@ void ctl_lines_to(int fd)
 
 /*
  * One signal handler, in the main thread, which is the loop's: all others block its signal. It
- * counts looks and not seconds, as master/watchdog.c does: a process that is stopped makes none.
+ * counts looks, not seconds, like master/watchdog.c: a stopped process makes none.
  */
 enum { LOOK_S = 1 };
 
 static unsigned limit;  /* looks */
-static unsigned silent; /* looks at which the loop had not turned since the one before */
+static unsigned silent; /* looks since the last turn of the loop */
 static volatile sig_atomic_t turned;
 
-/* A lock that the line needs may be held for good: the next signal ends the process then. */
+/* A lock that the line needs may never be freed: the next signal then ends the process. */
 static void end_process(void)
 {
 	signal(SIGALRM, SIG_DFL);
@@ -221,7 +220,7 @@ static void look_at_loop(int signo)
 
 int lone_watch(unsigned seconds)
 {
-	/* Nested: the handler waits for a lock that only the code below it would free. */
+	/* Nested: the handler waits for a lock that the interrupted code would free. */
 	struct sigaction sa = { .sa_handler = look_at_loop,
 		.sa_flags = SA_RESTART | (int)SA_NODEFER };
 
@@ -286,7 +285,7 @@ void ctl_link_look(struct ctl_link *l)
 	const struct ctl_msg msg = { .type = CTL_AGAIN, .arg = l->lost };
 
 	lone_turns();
-	/* Until there are descriptors again each answer is lost like the first. */
+	/* Until descriptors are free, each answer is lost like the first. */
 	if (l->lost != 0 && clock_ms() - l->lost_ms >= SECOND_MS &&
 		ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
 		l->lost = 0;
@@ -295,7 +294,7 @@ void ctl_link_look(struct ctl_link *l)
 void ctl_link_tick(struct ctl_link *l)
 {
 	const struct ctl_msg msg = { .type = CTL_TICK };
-	uint64_t now = clock_now_ms(); /* the loop's stands still during a long step */
+	uint64_t now = clock_now_ms(); /* the loop's clock stops during a long step */
 
 	lone_turns();
 	if (now - l->ticked_ms >= SECOND_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)

@@ -1,7 +1,7 @@
 /*
- * fdpass: sends and receives connections. The acceptor and the workers call it from their loops.
- * A message that is malformed is answered as a connection without a descriptor: what came with it
- * is closed here and never reaches the caller.
+ * fdpass: sends and receives connections. The acceptor and the workers call it from their loops. A
+ * malformed message is returned as a connection without a descriptor: its descriptor is closed here
+ * and never reaches the caller.
  */
 #include "ipc/fdpass.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/assert.h"
 
-/* The content of a message; of a unix peer, whose address nobody needs, the family alone. */
+/* The content of a message; of a unix peer only the family. */
 struct wire {
 	uint32_t listener;
 	uint32_t peer_len;
@@ -31,7 +31,7 @@ union control {
 	char buf[CMSG_SPACE(sizeof(int))];
 };
 
-/* One call's messages, and all that their headers point to. */
+/* One call's messages, and the memory of their headers. */
 struct batch {
 	struct mmsghdr headers[FDPASS_MAX];
 	struct iovec iov[FDPASS_MAX];
@@ -47,7 +47,7 @@ static void batch_init(struct batch *b, unsigned n)
 		b->headers[i].msg_hdr = (struct msghdr){ .msg_iov = &b->iov[i],
 			.msg_iovlen = 1,
 			.msg_control = b->control[i].buf,
-			/* Not CMSG_SPACE, whose padding has room for a second descriptor. */
+			/* Not CMSG_SPACE: its padding has room for a second descriptor. */
 			.msg_controllen = CMSG_LEN(sizeof(int)) };
 	}
 }
@@ -94,7 +94,7 @@ int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-/* The descriptor that came with it, -1: none did. There is no room for a second. */
+/* The message's descriptor, -1: none. There is no room for a second. */
 static int take_fd(struct msghdr *mh)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
@@ -148,7 +148,7 @@ int fdpass_recv(int fd, struct fdpass *conns, unsigned max)
 	if (rc < 0)
 		return -errno;
 	for (int i = 0; i < rc; i++) {
-		/* Nobody sends empty messages: from here on it is the end of file. */
+		/* Empty messages are never sent: this is the end of file. */
 		if (b.headers[i].msg_len == 0 && b.headers[i].msg_hdr.msg_controllen == 0)
 			return i;
 		read_one(&conns[i], &b.headers[i], &b.wire[i]);

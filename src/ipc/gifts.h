@@ -1,7 +1,7 @@
 /*
- * gifts: what a process is given by the master at its start. Its memory is a copy of the master's,
- * of which it looks at these; of the descriptors it keeps those of its gifts, and of its listeners,
- * which are its own to close. Found by master/spawn.c, in the new process.
+ * gifts: what a process gets from the master at its start. Its memory is a copy of the master's, of
+ * which it uses these; it keeps the descriptors of its gifts, and of its listeners, which it closes
+ * itself. Found by master/spawn.c, in the new process.
  */
 #ifndef H2D_IPC_GIFTS_H
 #define H2D_IPC_GIFTS_H
@@ -35,21 +35,20 @@ struct gifts {
 	const struct doc_roots *files; /* of trees */
 	const struct sites *sites;
 	uint32_t generation;
-	unsigned slot; /* number of this process among those of its kind, from 0 */
+	unsigned slot; /* index of this process among those of its kind */
 	int ctl;       /* to the master; end of file: it died */
 	struct board *board;
 	struct bus *bus;               /* of all workers, for messages between handlers */
-	struct tally *tally;           /* of what clients have done; NULL: a kind that serves none
-					*/
+	struct tally *tally;           /* counts of clients; NULL: a kind that serves none */
 	struct board_slot *board_slot; /* this process's own, writable; NULL: a kind without */
 	const struct worker_listener *listeners;
 	unsigned nlisteners;
-	bool heir; /* its master has not taken over yet: processes of another one serve */
+	bool heir; /* its master has not taken over yet: another one's processes serve */
 
-	unsigned cpus;        /* processors that h2d may use, by its control group too */
+	unsigned cpus;        /* processors that h2d may use, also by its control group */
 	uint64_t cache_size;  /* bytes that the cache may take: max-size at most */
-	uint64_t first_image; /* number that its first image may have */
-	bool replaces; /* an earlier keeper, whose images workers may go on using for a while */
+	uint64_t first_image; /* number of its first image */
+	bool replaces;        /* replaces a keeper whose images workers may use for a while */
 
 	union {
 		struct {
@@ -60,7 +59,7 @@ struct gifts {
 	};
 };
 
-/* The descriptor of a gift that has one; -1: it was not given. */
+/* The descriptor of a gift; -1: it was not given. */
 static inline int gift_fd(struct gift g)
 {
 	return g.n > 0 ? g.fds[0] : -1;

@@ -1,7 +1,7 @@
 /*
  * listener: opens, resizes and closes the listening sockets of one address. The master alone calls
  * it, on its one thread and before any fork that should inherit the sockets. It never accepts, and
- * it never takes a port or a socket file that a living process is using.
+ * never takes a port or socket file in use by a living process.
  */
 #include "net/listener.h"
 
@@ -37,7 +37,7 @@ static bool is_unix(const struct listener *l)
 	return l->addr.sa.sa_family == AF_UNIX;
 }
 
-/* Always -1 with errno, so that callers can return it. */
+/* Returns -1 with errno, for callers to return. */
 static int fail_listen(const struct addr *addr, int errnum, char *err, size_t errsize)
 {
 	char text[ADDR_TEXT];
@@ -59,8 +59,8 @@ static int new_socket(int family)
 }
 
 /*
- * NODELAY and the limit of unsent bytes are inherited by what is accepted, which saves two calls
- * per connection.
+ * Accepted sockets inherit NODELAY and the limit of unsent bytes, which saves two calls per
+ * connection.
  */
 static int inherited_options(int fd)
 {
@@ -79,7 +79,7 @@ static int tcp_options(int fd, int family)
 /*
  * The socket of one slot; -1 with errno. The first one is bound while it does not share and joins
  * the SO_REUSEPORT group only then: between the check and the taking of the port there is no gap.
- * It listens at once, because others may bind to an address on which nobody does.
+ * It listens at once, because others may bind to an address without a listener.
  */
 static int open_tcp(const struct addr *addr, bool first)
 {
@@ -105,7 +105,7 @@ fail:
 	return -1;
 }
 
-/* Unlinks the socket file of a process that is gone. 0, or the errno that says why it must stay. */
+/* Unlinks the socket file of a dead process. 0, or the errno why it must stay. */
 static int remove_stale(const struct addr *addr)
 {
 	struct stat st;
@@ -118,7 +118,8 @@ static int remove_stale(const struct addr *addr)
 	fd = new_socket(AF_UNIX);
 	if (fd < 0)
 		return errno;
-	/* Only a refusal proves that nobody listens; EAGAIN is a live server with a full queue. */
+	/* Only a refusal proves that no process listens; EAGAIN is a live server with a full
+	 * queue. */
 	errnum = connect(fd, &addr->sa, addr->len) < 0 ? errno : 0;
 	close(fd);
 	if (errnum == ENOENT)
@@ -141,7 +142,7 @@ static int open_unix(struct listener *l, unsigned mode)
 	fd = errnum == 0 ? new_socket(AF_UNIX) : -1;
 	if (fd < 0)
 		return -1;
-	/* By the mask the file has its mode from birth; a chmod() after bind() would come late. */
+	/* The mask gives the file its mode from birth; a chmod() after bind() would be late. */
 	mask = umask(~mode & 0777);
 	r = bind(fd, &addr->sa, addr->len);
 	errnum = errno;
@@ -193,7 +194,7 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 	}
 	l->fds[0] = fd;
 	l->nslots = l->nlistening = 1;
-	/* The port that 0 became: the other slots, and the caller's next address, need the same. */
+	/* The port chosen for 0: the other slots, and the caller's next address, need the same. */
 	if (!is_unix(l))
 		getsockname(fd, &l->addr.sa, &(socklen_t){ sizeof(l->addr.storage) });
 	if (listener_resize(l, nslots, err, errsize) < 0) {
@@ -213,7 +214,7 @@ static int get_int(int fd, int name)
 											   : value;
 }
 
-/* The fault of a socket that another process opened; NULL: none. */
+/* The fault of a socket from another process; NULL: none. */
 static const char *unfit(const struct listener *l, int fd, unsigned n)
 {
 	struct addr addr = { .len = sizeof(addr.storage) };
@@ -314,7 +315,7 @@ static bool is_shut(const struct listener *l, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
 
-	/* A unix socket says to the end that it listens. */
+	/* A shut-down unix socket still reports that it listens. */
 	if (is_unix(l))
 		return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP)) != 0;
 	return get_int(fd, SO_ACCEPTCONN) != 1;
@@ -327,8 +328,7 @@ bool listener_stands(const struct listener *l, unsigned slot)
 	return !is_shut(l, fd) && (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
-/* It may have become a connection. Only one that was bound to any port has lost it (else EINVAL).
- */
+/* The socket may have become a connection. Only one bound to port 0 has lost it (else EINVAL). */
 static int listen_again(const struct listener *l, int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -339,7 +339,7 @@ static int listen_again(const struct listener *l, int fd)
 	return listen(fd, LISTENER_BACKLOG);
 }
 
-/* A unix socket that was shut down stays so. */
+/* A shut-down unix socket stays so. */
 static int replace_unix(struct listener *l, unsigned mode)
 {
 	int fd, rc, errnum;

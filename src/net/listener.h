@@ -14,31 +14,31 @@
 enum { LISTENER_BACKLOG = 4096 }; /* connections that may be queued; cut by net.core.somaxconn */
 
 struct listener {
-	uint32_t id; /* its own for as long as the master lives */
+	uint32_t id; /* unique for as long as the master lives */
 	struct addr addr;
 	bool shared; /* all slots have the same socket: a unix address, or no SO_REUSEPORT */
-	bool mine;   /* the address is ours to give up: another process may have the sockets too */
+	bool mine;   /* the address is ours to release: another process may have the sockets too */
 	int *fds;    /* one per slot; for unix all the same descriptor */
 	unsigned nslots;
-	unsigned nlistening; /* the first so many of them; the others are bound and get nothing */
-	dev_t dev;           /* unix: which file we made, so that only that one is unlinked */
+	unsigned nlistening; /* the first so many; the others are bound and get no connections */
+	dev_t dev;           /* unix: the file we made; only that is unlinked */
 	ino_t ino;
 };
 
 /*
- * Opens nslots sockets, of which the first listens: it is the proof that the address is ours, and
- * the others get no connection before listener_listen(). A TCP address is first bound without
- * SO_REUSEPORT, so that a port somebody else holds is an error and not a port shared with a
- * stranger. Port 0 takes a free one and writes it back into l->addr. A stale unix socket file
- * (connect() refused) is replaced; mode is its file mode. 0, or -1 with errno and a message in err.
+ * Opens nslots sockets, of which the first listens: it proves that the address is ours, and the
+ * others get no connection before listener_listen(). A TCP address is first bound without
+ * SO_REUSEPORT, so that a port in use is an error instead of being shared with a stranger. Port 0
+ * takes a free one and writes it into l->addr. A stale unix socket file (connect() refused) is
+ * replaced; mode is its file mode. 0, or -1 with errno and a message in err.
  */
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize);
 
 /*
- * Takes sockets that another process opened, listening and all of one address; addr is what they
- * are bound to. A socket without SO_REUSEPORT is shared by all slots. The address stays the other's
- * until l->mine is set. 0: the descriptors belong to l; or -1 with a message in err.
+ * Takes listening sockets of one address, addr, that another process opened. A socket without
+ * SO_REUSEPORT is shared by all slots. The address stays the other's until l->mine is set. 0: the
+ * descriptors belong to l; or -1 with a message in err.
  */
 int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, size_t errsize);
 
@@ -54,19 +54,19 @@ int listener_resize(struct listener *l, unsigned nslots, char *err, size_t errsi
  */
 int listener_listen(struct listener *l, char *err, size_t errsize);
 
-/* Whether the socket of a slot that listens still does, and has nobody wait in accept(2). */
+/* True if the socket of a listening slot still listens without blocking a process in accept(2). */
 bool listener_stands(const struct listener *l, unsigned slot);
 
 /*
- * Has a socket that does not stand take connections again. 0: it is still the same; 1: another has
- * taken its place and its descriptor, and who has the old one is to be given it; -1 with errno and
- * a message in err. mode: as for listener_open().
+ * Repairs a socket that does not stand. 0: it is still the same; 1: another has its place and
+ * descriptor, and holders of the old one must get it; -1 with errno and a message in err. mode: see
+ * listener_open().
  */
 int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, size_t errsize);
 
 /*
  * Closes all; unlinks a unix socket file if the address is ours. Called by the master only: a child
- * that wants to be rid of the sockets closes the descriptors.
+ * just closes the descriptors.
  */
 void listener_close(struct listener *l);
 

@@ -1,7 +1,7 @@
 /*
- * proxy: reads both versions of the PROXY header. conn/stream_handshake.c calls it with what came
- * of a connection, again from the beginning when more has; it never allocates and never keeps a
- * byte. What it does not know it refuses: whose connection it is may not be guessed.
+ * proxy: reads both versions of the PROXY header. conn/stream_handshake.c calls it with the first
+ * bytes of a connection, again from the beginning when more have come; it never allocates and keeps
+ * no byte. It refuses what it does not know: the client's address may not be guessed.
  */
 #include "net/proxy.h"
 
@@ -57,7 +57,7 @@ static bool is_port(struct slice s)
 	return n <= 65535;
 }
 
-/* "192.0.2.1 198.51.100.1 56324 443": whence and where to. */
+/* "192.0.2.1 198.51.100.1 56324 443": source and destination. */
 static bool line_addresses(struct slice rest, int family, struct proxy *p)
 {
 	struct addr to;
@@ -76,7 +76,7 @@ static bool line_words(struct slice rest, struct proxy *p)
 		return line_addresses(rest, AF_INET, p);
 	if (slice_eq(protocol, SLICE("TCP6")))
 		return line_addresses(rest, AF_INET6, p);
-	/* Whatever else is in the line of UNKNOWN is to be ignored. */
+	/* The rest of an UNKNOWN line is ignored. */
 	p->source = PROXY_UNKNOWN;
 	return slice_eq(protocol, SLICE("UNKNOWN"));
 }
@@ -117,7 +117,7 @@ static uint32_t crc32c(uint32_t crc, struct slice s)
 	return crc;
 }
 
-/* The sum of the header, in which the sum itself, at sum, counts as zero. */
+/* Checks the sum of the header, in which the sum itself, at sum, counts as zero. */
 static bool sum_is_right(struct slice header, const char *sum)
 {
 	static const char zero[CRC_BYTES];
@@ -129,7 +129,7 @@ static bool sum_is_right(struct slice header, const char *sum)
 	return crc == ((uint32_t)number16(sum) << 16 | number16(sum + 2));
 }
 
-/* Reads the vectors behind the addresses: type, length, value, one after the other. */
+/* Reads the TLVs behind the addresses: type, length, value, in order. */
 static bool read_tlvs(struct slice header, struct slice rest, struct proxy *p)
 {
 	while (rest.n > 0) {
@@ -170,7 +170,7 @@ static bool read_addresses(struct slice header, unsigned char family, struct pro
 		return false;
 	if (kind == 0)
 		return true;
-	/* A path on the proxy's machine says nothing here, nor does a protocol that is not ours. */
+	/* A unix path of the proxy's machine or another protocol is no address for us. */
 	if (kind == INET && protocol == STREAM)
 		set_client(AF_INET, rest.p, p);
 	else if (kind == INET6 && protocol == STREAM)
@@ -190,7 +190,7 @@ static enum proxy_result parse_binary(struct slice bytes, struct proxy *p)
 		return PROXY_BAD;
 	if (bytes.n < p->length)
 		return PROXY_MORE;
-	/* The header of LOCAL is to be ignored. */
+	/* The header of LOCAL is ignored. */
 	if (command == LOCAL)
 		return PROXY_WHOLE;
 	return read_addresses(slice_of(bytes.p, p->length), (unsigned char)bytes.p[13], p)

@@ -1,7 +1,7 @@
 /*
- * reuseport: attaches small programs: classic BPF, assembled here, where that can do it, because it
- * needs no right. An index that a group does not have makes the kernel choose in its own way. The
- * one program of eBPF takes a right, and bpf(2) has no wrapper in libc.
+ * reuseport: attaches small programs: classic BPF, assembled here, where possible, because it needs
+ * no capability. For an index outside the group the kernel chooses by its own hash. The one eBPF
+ * program needs capabilities, and bpf(2) has no wrapper in libc.
  */
 #include "net/reuseport.h"
 
@@ -107,7 +107,7 @@ int reuseport_first(int fd, unsigned n)
 	return attach(fd, &p);
 }
 
-/* bpf(2) may be called: 0, or -EPERM. A seccomp filter may make it deadly. */
+/* 0 if bpf(2) may be called, or -EPERM: a seccomp filter may kill the process for it. */
 static int bpf_allowed(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -122,7 +122,7 @@ static int bpf_allowed(void)
 	return has & UINT64_C(1) << CAP_BPF && has & UINT64_C(1) << CAP_NET_ADMIN ? 0 : -EPERM;
 }
 
-/* The program "return SK_PASS", which names no socket: its descriptor, or -errno. */
+/* Loads "return SK_PASS", which names no socket: its descriptor, or -errno. */
 static int load_migrating(void)
 {
 	static const struct bpf_insn insns[] = {

@@ -1,8 +1,8 @@
 /*
- * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor and nothing else:
- * bytes go from the output queue to the socket by sendmsg(2), long segments of files by
- * sendfile(2). A connection calls it through the transport table, but for what the kernel has
- * unsent; it never interprets a byte.
+ * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor alone: bytes go
+ * from the output queue to the socket by sendmsg(2), long segments of files by sendfile(2). A
+ * connection calls it through the transport table, except for the unsent bytes; it never interprets
+ * a byte.
  */
 #include "net/tcp.h"
 
@@ -20,8 +20,8 @@
 
 enum {
 	TCP_IOV = 64,
-	/* Bytes of a file behind memory from which on a call of their own costs less than the copy;
-	 * and of what is left of one, which takes no further call. */
+	/* Bytes of a file behind memory from which a call of their own costs less than the copy;
+	 * for the rest of one, which takes no further call. */
 	TCP_FILE_MIN = 128 << 10,
 	TCP_FILE_REST = 32 << 10,
 };
@@ -44,7 +44,7 @@ static ssize_t tcp_recv(struct transport *t, void *buf, size_t cap)
 	return n < 0 ? -errno : n;
 }
 
-/* The pages of a file's segment go to the socket as they are, and are not copied. */
+/* The pages of a file's segment go to the socket without a copy. */
 static ssize_t send_file(const struct transport *t, int fd, off_t at, size_t n)
 {
 	ssize_t sent;
@@ -55,7 +55,7 @@ static ssize_t send_file(const struct transport *t, int fd, off_t at, size_t n)
 	return sent;
 }
 
-/* The front of q goes, up to a long segment of a file; *offered: how much that is. */
+/* Sends the front of q, up to a long segment of a file; *offered: its length. */
 static ssize_t send_memory(
 	const struct transport *t, const struct outq *q, size_t limit, size_t *offered)
 {
@@ -68,10 +68,10 @@ static ssize_t send_memory(
 	*offered = 0;
 	for (size_t i = 0; i < mh.msg_iovlen; i++)
 		*offered += iov[i].iov_len;
-	/* Its end and the file's beginning are one packet. */
+	/* The memory's end and the file's beginning share a packet. */
 	if (mh.msg_iovlen < TCP_IOV && *offered < limit && *offered < outq_len(q))
 		flags |= MSG_MORE;
-	/* Most often it is one segment, for which send(2) has less to set up. */
+	/* Usually one segment, for which send(2) has less to set up. */
 	do
 		n = mh.msg_iovlen == 1 ? send(t->fd, iov[0].iov_base, *offered, flags)
 				       : sendmsg(t->fd, &mh, flags);
@@ -94,8 +94,8 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 		range = offered > 0 && outq_range_is_next(q);
 		n = offered > 0 ? send_file(t, fd, at, offered)
 				: send_memory(t, q, limit - done, &offered);
-		/* Bytes of a range may be gone: that is the source's to find out, which has the
-		 * rest back. */
+		/* Bytes of a range may be missing: the source gets the rest back and finds out
+		 * why. */
 		if (range && (n == 0 || (n < 0 && errno != EAGAIN))) {
 			outq_refuse_range(q);
 			return done > 0 ? (ssize_t)done : -EAGAIN;
@@ -104,7 +104,7 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 			return done > 0 && errno == EAGAIN ? (ssize_t)done : -errno;
 		outq_consume(q, (size_t)n);
 		done += (size_t)n;
-		/* A file that has become shorter gives less, too: the next call tells. */
+		/* A shortened file gives less, too: the next call shows it. */
 		if ((size_t)n < offered && !range)
 			break;
 	}
@@ -151,7 +151,7 @@ struct transport *tcp_open(int fd)
 	return t;
 }
 
-/* --- what waits in the kernel ----------------------------------------------------------------- */
+/* --- unsent bytes in the kernel --------------------------------------------------------------- */
 
 int tcp_limit_unsent(int fd, int max)
 {
