@@ -1,6 +1,6 @@
 /*
- * auth_basic: splits what is in the base64 it finds at the first colon. Called by request/gate.c,
- * per request for a location that asks for a password; never keeps what it decoded.
+ * auth_basic: decodes base64 and splits it at the first colon. Called by request/gate.c, per
+ * request for a location with passwords; never keeps the decoded bytes.
  */
 #include "http/auth_basic.h"
 
@@ -8,7 +8,7 @@
 
 enum { SCHEME = sizeof("Basic") - 1 };
 
-/* The number of bytes, -1 if it is not base64, padded, or too long. */
+/* The number of bytes, -1: no base64, not padded, or too long. */
 static ssize_t auth_basic_decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
 {
 	ssize_t n;
@@ -23,7 +23,7 @@ static bool split(struct auth_basic *b, size_t n)
 {
 	char *colon;
 
-	/* RFC 7617, 2: neither holds control characters. */
+	/* RFC 7617, 2: neither may have control characters. */
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)b->bytes[i] < 0x20 || b->bytes[i] == 0x7f)
 			return false;

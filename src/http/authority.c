@@ -1,6 +1,6 @@
 /*
- * authority: takes an authority apart by a table of bytes. Called once or twice per request, before
- * anything else is done with the authority; never allocates.
+ * authority: parses an authority by a table of bytes. Called once or twice per request, before any
+ * other use of the authority; never allocates.
  */
 #include "http/authority.h"
 
@@ -40,7 +40,7 @@ static bool is(char c, uint8_t of)
 	return class[(uint8_t)c] & of;
 }
 
-/* "[2001:db8::1]": its length, 0 if it is none. */
+/* "[2001:db8::1]": its length, 0: none. */
 static size_t literal_length(struct slice s)
 {
 	size_t i = 1;
@@ -50,7 +50,7 @@ static size_t literal_length(struct slice s)
 	return i > 1 && i < s.n && s.p[i] == ']' ? i + 1 : 0;
 }
 
-/* The bytes in front that a reg-name may have. */
+/* The number of bytes at the front that a reg-name may have. */
 static size_t name_length(struct slice s)
 {
 	size_t i = 0;

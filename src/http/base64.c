@@ -1,7 +1,7 @@
 /*
- * base64: decodes what an encoder of RFC 4648, 4 writes and nothing else, so that no two texts mean
- * the same bytes. Called per request by auth_basic and digest_field; must never keep what it
- * decoded.
+ * base64: decodes what an encoder of RFC 4648, 4 writes and refuses all else, so that no two texts
+ * mean the same bytes. Called per request by auth_basic and digest_field; must never keep the
+ * decoded bytes.
  */
 #include "http/base64.h"
 
@@ -16,7 +16,7 @@ static int digit(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes n digits, two to four, into n - 1 bytes; false if they are not what an encoder writes. */
+/* Decodes n digits, two to four, into n - 1 bytes; false if no encoder writes them. */
 static bool quad(const char *p, size_t n, char *out)
 {
 	unsigned v = 0;
@@ -28,7 +28,7 @@ static bool quad(const char *p, size_t n, char *out)
 			return false;
 		v = v << 6 | (unsigned)d;
 	}
-	/* RFC 4648, 3.5: bits that mean nothing must be zero. */
+	/* RFC 4648, 3.5: unused bits must be zero. */
 	if ((v & ((1u << 8 * (4 - n)) - 1)) != 0)
 		return false;
 	for (size_t i = 0; i < n - 1; i++)

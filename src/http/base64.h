@@ -1,5 +1,5 @@
 /*
- * base64: bytes as text (RFC 4648, 4). Passwords and digests come so. Pure.
+ * base64: bytes as text (RFC 4648, 4), for passwords and digests. Pure.
  */
 #ifndef H2D_HTTP_BASE64_H
 #define H2D_HTTP_BASE64_H
@@ -8,13 +8,13 @@
 
 #include "base/slice.h"
 
-/* Bytes that n digits, padding included, may become; digits that n bytes become. */
+/* Most bytes from n digits, padding included; digits from n bytes. */
 #define BASE64_DECODED_MAX(n) (((n) + 3) / 4 * 3)
 #define BASE64_ENCODED(n)     (((n) + 2) / 3 * 4)
 
 /*
  * Decodes text into out, which has room for BASE64_DECODED_MAX(text.n); the number of bytes, or -1.
- * Padding is there in full or not at all; bits that mean nothing are zero (RFC 4648, 3.5).
+ * Padding is complete or absent; unused bits are zero (RFC 4648, 3.5).
  */
 ssize_t base64_decode(struct slice text, void *out);
 

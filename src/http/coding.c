@@ -1,7 +1,7 @@
 /*
  * coding: reads accept-encoding and chooses a content coding. Called per request by the file
- * replies; must never allocate. What the field does not name has no weight of its own: "*" stands
- * for it, and without that a coding is not wanted and identity is what is left.
+ * replies; must never allocate. A coding that the field does not name has the weight of "*";
+ * without "*" it is refused and identity remains.
  */
 #include "http/coding.h"
 
@@ -44,7 +44,7 @@ struct slice coding_path_beside(struct slice path, enum coding coding, char buf[
 	return slice_of(buf, path.n + 1 + extension.n);
 }
 
-/* Where the weight of a name is kept; those after the codings are not among enum coding. */
+/* The index of a name's weight; those after the codings are not in enum coding. */
 enum { ANY = CODING_IDENTITY + 1, NAMES, UNKNOWN = NAMES };
 
 static unsigned name_of(struct slice token)
@@ -66,7 +66,7 @@ static bool is_accept_encoding(const struct field *f)
 	return f->name.n == 15 && memcmp(f->name.p, "accept-encoding", 15) == 0;
 }
 
-/* codings [ weight ] (RFC 9110, 12.5.3). Of a name that comes twice the last one counts. */
+/* codings [ weight ] (RFC 9110, 12.5.3). Of duplicate names the last one counts. */
 static void read_element(struct slice e, int *weights)
 {
 	struct slice token = { e.p, 0 };
@@ -109,7 +109,7 @@ enum coding coding_choose(const struct field *fields, unsigned n, unsigned avail
 			best = (enum coding)c;
 			most = weights[c];
 		}
-	/* Nobody forbade it: it is there when nothing else is (RFC 9110, 12.5.3, rule 2). */
+	/* Not forbidden: it remains when no other does (RFC 9110, 12.5.3, rule 2). */
 	if (weights[CODING_IDENTITY] < 0)
 		return best != CODING_NONE ? best : CODING_IDENTITY;
 	return weights[CODING_IDENTITY] > most ? CODING_IDENTITY : best;
@@ -155,7 +155,8 @@ int accept_parameter(struct slice s)
 	return accept_qvalue(slice_of(s.p + 2, s.n - 2));
 }
 
-/* Cuts off what is before the next semicolon outside quotes (RFC 9110, 5.6.6). False at the end. */
+/* Cuts off the text before the next semicolon outside quotes (RFC 9110, 5.6.6). False at the
+ * end. */
 static bool next_part(struct slice *rest, struct slice *part)
 {
 	bool quoted = false;
@@ -174,7 +175,7 @@ static bool next_part(struct slice *rest, struct slice *part)
 	return true;
 }
 
-/* How closely range names type: the type itself 3, its tree 2, everything 1; 0: it does not. */
+/* The precision of range for type: 3 the type, 2 its tree, 1 all; 0: not at all. */
 static int specificity(struct slice range, struct slice type)
 {
 	const char *slash = memchr(type.p, '/', type.n);

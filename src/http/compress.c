@@ -21,11 +21,11 @@
 
 #include "base/list.h"
 
-enum { BROTLI_WINDOW_GAP = 16 }; /* a window reaches so much less far (RFC 7932, 9.1) */
+enum { BROTLI_WINDOW_GAP = 16 }; /* a window is shorter by this (RFC 7932, 9.1) */
 
 static const uint32_t brotli_quality[] = { [COMPRESS_BEST] = 11, [COMPRESS_SOON] = 5 };
 
-/* The smallest window that spans n bytes: what is larger costs memory on both sides for nothing. */
+/* The smallest window that spans n bytes: a larger one only costs memory on both sides. */
 static uint32_t brotli_window(size_t n)
 {
 	uint32_t bits = BROTLI_MIN_WINDOW_BITS;
@@ -37,8 +37,8 @@ static uint32_t brotli_window(size_t n)
 
 /*
  * The encoder ends the process when memory is out: libbrotlienc is built so (exit(3) behind each
- * allocation). So its allocations are made here, and one that fails leaves the encoder by
- * longjmp(3); what it had is freed by this list.
+ * allocation). So its allocations are made here, and a failed one leaves the encoder by longjmp(3);
+ * this list frees the others.
  */
 struct brotli_memory {
 	struct list pieces;
@@ -117,7 +117,7 @@ static void version_brotli(char *text, size_t size)
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { ZSTD_WINDOW_LOG = 23 /* 8 MiB: no more than that (RFC 9659, 3) */ };
+enum { ZSTD_WINDOW_LOG = 23 /* 8 MiB, the most (RFC 9659, 3) */ };
 
 static const int zstd_level[] = { [COMPRESS_BEST] = 19, [COMPRESS_SOON] = 6 };
 
@@ -150,7 +150,7 @@ static void version_zstd(char *text, size_t size)
 #define ZLIB_CONST
 #include <zlib.h>
 
-/* zlib's own gzip head has no time and no name, and Unix as its system (RFC 1952, 2.3). */
+/* zlib's own gzip header has no time and no name, and Unix as its system (RFC 1952, 2.3). */
 enum { GZIP_WINDOW = 15 + 16, GZIP_MEMORY = 9 };
 
 static const int gzip_level[] = { [COMPRESS_BEST] = 9, [COMPRESS_SOON] = 6 };

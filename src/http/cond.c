@@ -1,13 +1,13 @@
 /*
  * cond: evaluates the conditions of a request in the order of RFC 9110, 13.2.2. Called per request
  * by the file replies. Entity tags are read here and not by field_list_next(): a backslash in them
- * is a byte like any other (RFC 9110, 8.8.3).
+ * is an ordinary byte (RFC 9110, 8.8.3).
  */
 #include "http/cond.h"
 
 #include "http/date.h"
 
-/* The kind of a field; almost always none. */
+/* The kind of a header; usually none. */
 static unsigned kind_of(const struct field *f)
 {
 	if (f->name.n < 5)
@@ -53,8 +53,8 @@ static void skip(struct slice *s, const char *bytes)
 }
 
 /*
- * Cuts the next entity tag off *s: *tag with its quotes. False at the end, or in front of or behind
- * what is no tag: then something is left.
+ * Cuts the next entity tag off *s: *tag with its quotes. False at the end, or next to bytes that
+ * are no tag: then *s is not empty.
  */
 static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 {
@@ -75,7 +75,8 @@ static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 	return s->n == 0 || *s->p == ',';
 }
 
-/* Does any field of that kind name etag? Strong comparison: a weak tag never does (8.8.3.2). */
+/* True if any header of that kind names etag. Strong comparison: a weak tag never matches
+ * (8.8.3.2). */
 static bool tag_listed(
 	const struct field *fields, unsigned n, unsigned kind, struct slice etag, bool strong)
 {
@@ -98,7 +99,7 @@ static bool tag_listed(
 	return false;
 }
 
-/* The only field of that kind; NULL (ignore it) for several or none. */
+/* The only header of that kind; NULL (ignore it) for several or none. */
 static const struct field *only(const struct field *fields, unsigned n, unsigned kind)
 {
 	const struct field *found = NULL;
@@ -113,7 +114,7 @@ static const struct field *only(const struct field *fields, unsigned n, unsigned
 	return found;
 }
 
-/* Its date; false (ignore it) if it has none. */
+/* The header's date; false (ignore it) if it has none. */
 static bool date_of(const struct field *fields, unsigned n, unsigned kind, time_t now, time_t *t)
 {
 	const struct field *f = only(fields, n, kind);
@@ -145,7 +146,7 @@ enum cond_result cond_check(const struct field *fields, unsigned n, unsigned see
 	return COND_PROCEED;
 }
 
-/* Whether fields of that kind are nothing but "*" or entity tags, and at least one of them. */
+/* True if headers of that kind contain only "*" or entity tags, and at least one. */
 static bool tags_valid(const struct field *fields, unsigned n, unsigned kind)
 {
 	bool any = false;
@@ -189,8 +190,8 @@ enum cond_result cond_check_change(const struct field *fields, unsigned n, unsig
 	return COND_PROCEED;
 }
 
-/* A strong entity tag, or a date that is one: what is modified in this second may be so once more
- * (RFC 9110, 8.8.2.2). */
+/* A strong entity tag, or a strong date: a file modified in this second may change again in it (RFC
+ * 9110, 8.8.2.2). */
 static bool if_range_holds(const struct field *f, const struct cond_validators *v, time_t now)
 {
 	struct slice rest = f->value, tag;

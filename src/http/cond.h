@@ -1,6 +1,5 @@
 /*
- * cond: conditional requests (RFC 9110, 13), in the order of precedence of 13.2.2.
- * Pure: fields and validators in, verdict out.
+ * cond: conditional requests (RFC 9110, 13), in the order of precedence of 13.2.2. Pure.
  */
 #ifndef H2D_HTTP_COND_H
 #define H2D_HTTP_COND_H
@@ -9,7 +8,7 @@
 
 #include "http/field.h"
 
-/* Request fields that decide what of a file is sent, and in which form. */
+/* Request headers that select the content of a file and its form. */
 enum cond_field {
 	COND_IF_MATCH = 1,
 	COND_IF_NONE_MATCH = 2,
@@ -28,31 +27,29 @@ enum cond_result {
 
 /* Validators of the selected representation. */
 struct cond_validators {
-	struct slice etag;    /* with its quotes, and W/ in front of a weak one; n 0: none */
+	struct slice etag;    /* with its quotes, W/ in front if weak; n 0: none */
 	time_t last_modified; /* seconds */
 };
 
-/* The fields of enum cond_field that are there, a bit set: one pass, so that nobody looks for what
- * is not there. */
+/* The headers of enum cond_field that are present, a bit set: one pass saves later look-ups. */
 unsigned cond_fields(const struct field *fields, unsigned n);
 
-/* For GET and HEAD. seen: what cond_fields() said. If-Range is not among these conditions. */
+/* For GET and HEAD. seen: the result of cond_fields(). If-Range is not among these conditions. */
 enum cond_result cond_check(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);
 
 /*
- * For methods that change or delete what is there, before they do: COND_PROCEED or COND_FAILED. v:
- * of the representation as it is now, NULL if there is none. If-Match compares strongly; an entity
- * tag that the representation does not have (v->etag.n 0) matches none but "*". If-None-Match that
- * is malformed fails, so that who asked to be guarded is. Only tags and If-Unmodified-Since count.
+ * Checks a method that changes or deletes a representation: COND_PROCEED or COND_FAILED. v: of the
+ * current representation, NULL if there is none. If-Match compares strongly; without an entity tag
+ * (v->etag.n 0) only "*" matches. A malformed If-None-Match fails, to protect the client's data.
+ * Only tags and If-Unmodified-Since count.
  */
 enum cond_result cond_check_change(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);
 
 /*
- * The value of Range if it is to be heeded: there is one such field, and If-Range, if there is one,
- * holds (RFC 9110, 13.1.5). Else n 0. After cond_check() said COND_PROCEED, and for GET only
- * (14.2).
+ * The value of Range if it counts: it is the only one, and If-Range, if present, holds (RFC 9110,
+ * 13.1.5). Else n 0. Called after COND_PROCEED of cond_check(), and for GET only (14.2).
  */
 struct slice cond_range(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);

@@ -1,7 +1,7 @@
 /*
- * date: reads and writes the dates of HTTP (RFC 9110, 5.6.7). Called by everything that has a date
- * field. Does its own calendar arithmetic instead of calling gmtime(3) and timegm(3): those take
- * libc's time zone lock and may read files, which a sandboxed worker cannot.
+ * date: reads and writes the dates of HTTP (RFC 9110, 5.6.7). Called for every date header. It
+ * computes the calendar itself, because gmtime(3) and timegm(3) take libc's time zone lock and may
+ * read files, which a sandboxed worker cannot.
  */
 #include "http/date.h"
 
@@ -43,7 +43,7 @@ struct civil {
 
 /*
  * Days since 1970-01-01. Counts in years that begin in March, so that the leap day is the last one;
- * 719468 days lie between 0000-03-01 and 1970-01-01, 146097 in 400 years.
+ * there are 719468 days from 0000-03-01 to 1970-01-01, 146097 in 400 years.
  */
 static int64_t days_of(const struct civil *c)
 {
@@ -102,7 +102,7 @@ void date_format(time_t t, char buf[DATE_LEN + 1])
 	put_digits(buf + 23, 2, c.second % 60);
 }
 
-/* --- parsing: each take_ cuts what it names off the front of *s, or answers false ------------- */
+/* --- parsing: each take_ cuts its part off the front of *s, or returns false ------------------ */
 
 static bool date_take(struct slice *s, struct slice what)
 {
@@ -149,7 +149,7 @@ static bool take_time(struct slice *s, int *second)
 	return true;
 }
 
-/* "Sun" or "Sunday". Whether it was that day is not checked: nothing depends on it. */
+/* "Sun" or "Sunday". Not checked against the date: no result depends on it. */
 static bool take_day_name(struct slice *s, bool *whole)
 {
 	for (int i = 0; i < 7; i++) {

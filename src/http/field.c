@@ -1,6 +1,6 @@
 /*
- * field: finds fields, checks their bytes, and takes lists apart. Called per request by everything
- * that reads fields; must never allocate and never trust that a value ends in NUL.
+ * field: finds headers, checks their bytes, and splits lists. Called per request by all readers of
+ * headers; must never allocate and never trust that a value ends in NUL.
  */
 #include "http/field.h"
 
@@ -56,7 +56,7 @@ static bool is_control(unsigned char c)
 	return (c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-/* Sixteen bytes at a time: compilers make a few instructions of it, whatever the machine. */
+/* Sixteen bytes at a time: compilers make it a few instructions on any machine. */
 typedef uint8_t bytes __attribute__((vector_size(16)));
 
 /* Tabs count as control bytes here. */
@@ -80,7 +80,7 @@ bool field_value_valid(struct slice value)
 	if (value.n >= sizeof(bytes)) {
 		while (value.n - i >= sizeof(bytes) && !have_control(value.p + i))
 			i += sizeof(bytes);
-		/* The last sixteen, of which some were seen. */
+		/* The last sixteen, some of them seen before. */
 		if (value.n - i < sizeof(bytes) && !have_control(value.p + value.n - sizeof(bytes)))
 			return true;
 	}
@@ -108,7 +108,7 @@ static size_t element_length(struct slice s)
 		if (s.p[i] == '"')
 			quoted = !quoted;
 		else if (quoted && s.p[i] == '\\')
-			i++; /* quoted-pair (RFC 9110, 5.6.4); i may pass the end by one */
+			i++; /* quoted-pair (RFC 9110, 5.6.4); i may exceed the end by one */
 		else if (!quoted && s.p[i] == ',')
 			return i;
 	}
@@ -137,7 +137,7 @@ bool field_list_next(struct slice *rest, struct slice *element)
 /* --- cookies
  * ------------------------------------------------------------------------------------------ */
 
-/* Cuts what stands in front of the next stop off *rest, and the stop. False: there is none. */
+/* Cuts the text before the next stop, and the stop, off *rest. False: none. */
 static bool field_cut(struct slice *rest, char stop, struct slice *head)
 {
 	const char *at = rest->n > 0 ? memchr(rest->p, stop, rest->n) : NULL;
@@ -189,7 +189,7 @@ static struct slice cut_token(struct slice *s)
 	return token;
 }
 
-/* *s begins with a quotation mark. False: there is no second one. */
+/* *s begins with a quotation mark. False: there is no second. */
 static bool cut_quoted(struct slice *s, struct slice *inside)
 {
 	for (size_t i = 1; i < s->n; i++) {

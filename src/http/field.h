@@ -1,6 +1,6 @@
 /*
- * field: header fields (RFC 9110, 5) as name and value slices, and what is legal in them. Names are
- * lower case everywhere inside h2d.
+ * field: headers (RFC 9110, 5) as name and value slices, and their legal bytes. Names are lower
+ * case everywhere in h2d.
  */
 #ifndef H2D_HTTP_FIELD_H
 #define H2D_HTTP_FIELD_H
@@ -11,7 +11,7 @@ struct field {
 	struct slice name, value;
 };
 
-/* The first field of that lower-case name; NULL if there is none. */
+/* The first header of that lower-case name; NULL: none. */
 const struct field *field_find(const struct field *fields, unsigned n, struct slice name);
 
 /* A lower-case token (RFC 9110, 5.6.2) of at least one byte. */
@@ -33,16 +33,15 @@ struct slice field_trim(struct slice s);
 bool field_list_next(struct slice *rest, struct slice *element);
 
 /*
- * The value of the first cookie of that name, byte for byte, out of the field that has them all
- * (RFC 6265, 4.2.1): quotation marks included, as nothing in a cookie is encoded but by who set it.
- * False: there is none.
+ * The value of the first cookie of that name, byte for byte, from the one cookie header (RFC 6265,
+ * 4.2.1): with quotation marks, as only the setter of a cookie knows its encoding. False: none.
  */
 bool field_cookie(struct slice all, struct slice name, struct slice *value);
 
-/* A parameter behind a value, `; name=value; other="quoted value"` (RFC 9110, 5.6.6). */
+/* A parameter after a value, `; name=value; other="quoted value"` (RFC 9110, 5.6.6). */
 struct field_param {
-	struct slice name;  /* a token, in whatever case it came */
-	struct slice value; /* a token, or what is between the quotes, with its quoted-pairs */
+	struct slice name;  /* a token, in the client's case */
+	struct slice value; /* a token, or the text between the quotes, with its quoted-pairs */
 	bool quoted;
 };
 
@@ -52,8 +51,8 @@ enum field_param_result {
 	FIELD_PARAM_BAD,
 };
 
-/* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. A
- * quoted-pair is undone by who knows what it means there. */
+/* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. The
+ * caller decodes quoted-pairs. */
 enum field_param_result field_param_next(struct slice *rest, struct field_param *p);
 
 #endif

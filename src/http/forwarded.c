@@ -1,7 +1,7 @@
 /*
- * forwarded: takes the fields apart from their end. request/req_client.c calls it for requests of
- * trusted proxies; it never allocates. An address has one way to be written here: what is not
- * written so is none, for rules are decided by it.
+ * forwarded: parses the headers from their end. request/req_client.c calls it for requests of
+ * trusted proxies; it never allocates. An address has one notation here: any other is none, because
+ * rules depend on it.
  */
 #include "http/forwarded.h"
 
@@ -17,7 +17,7 @@ static bool is_port(struct slice s)
 	return s.n > 0 && s.n <= 5;
 }
 
-/* RFC 7239, 6.3: what stands for a name or port that its proxy keeps to itself. */
+/* RFC 7239, 6.3: replaces a name or port that its proxy hides. */
 static bool is_obfuscated(struct slice s)
 {
 	for (size_t i = 1; i < s.n; i++)
@@ -26,7 +26,7 @@ static bool is_obfuscated(struct slice s)
 	return s.n > 1 && s.p[0] == '_';
 }
 
-/* ":4711" or nothing. */
+/* ":4711" or empty. */
 static bool is_port_part(struct slice s)
 {
 	struct slice port;
@@ -60,7 +60,7 @@ static void parse_node(struct slice s, struct addr *addr)
 
 /* --- lists, from the end ---------------------------------------------------------------------- */
 
-/* A backslash in front of it escapes it, unless that one is escaped (RFC 9110, 5.6.4). */
+/* Escaped by a backslash before it, unless that one is escaped (RFC 9110, 5.6.4). */
 static bool is_escaped(struct slice s, size_t i)
 {
 	size_t n = 0;
@@ -70,7 +70,7 @@ static bool is_escaped(struct slice s, size_t i)
 	return n % 2 == 1;
 }
 
-/* i is the place of the quotation mark at a string's end; that at its beginning, 0 if none. */
+/* i is the quotation mark at a string's end; returns that at its beginning, 0: none. */
 static size_t opening_quote(struct slice s, size_t i)
 {
 	while (i-- > 0)
@@ -106,7 +106,7 @@ static bool cut_last_element(struct slice *value, bool quotes, struct slice *ele
 
 struct pair {
 	struct slice name;
-	char value[NODE_MAX]; /* without quotes; what is longer is cut off */
+	char value[NODE_MAX]; /* without quotes; a longer one is cut */
 	size_t n;
 	bool cut;
 };
@@ -210,7 +210,7 @@ bool forwarded_last(struct slice *value, struct forwarded *f)
 	return true;
 }
 
-/* --- the older fields ------------------------------------------------------------------------- */
+/* --- the older headers ------------------------------------------------------------------------ */
 
 bool forwarded_last_x(struct slice *value, struct forwarded *f)
 {
@@ -219,7 +219,7 @@ bool forwarded_last_x(struct slice *value, struct forwarded *f)
 	*f = (struct forwarded){ 0 };
 	if (!cut_last_element(value, false, &element))
 		return false;
-	/* Nobody has written down how it is done: with and without brackets. */
+	/* No standard defines this: with and without brackets. */
 	if (addr_parse_host(AF_INET6, element, &f->from))
 		addr_unmap(&f->from);
 	else

@@ -1,8 +1,7 @@
 /*
- * forwarded: who a request was forwarded for, as the fields forwarded (RFC 7239) and
- * x-forwarded-for say it: each proxy adds the address it has the request from at the right. Read
- * from right to left, so that what a client has written in front is never looked at before all
- * that stands behind it. Pure.
+ * forwarded: the client of a forwarded request, by the headers forwarded (RFC 7239) and
+ * x-forwarded-for: each proxy adds the address of its client at the right. Read from right to left,
+ * so that a proxy's part is read before any text that the client wrote. Pure.
  */
 #ifndef H2D_HTTP_FORWARDED_H
 #define H2D_HTTP_FORWARDED_H
@@ -10,18 +9,18 @@
 #include "base/addr.h"
 
 struct forwarded {
-	struct addr from; /* AF_INET or AF_INET6; AF_UNSPEC: not told, or malformed */
-	bool https;       /* it came from there by https; of forwarded only */
+	struct addr from; /* AF_INET or AF_INET6; AF_UNSPEC: unknown, or malformed */
+	bool https;       /* the client used https; of forwarded only */
 };
 
 /*
- * Each cuts the last element off a value; false: there is none left. Empty elements are skipped.
- * Of a malformed element nothing is told.
+ * Cuts the last element off a value; false: none left. Empty elements are skipped. A malformed
+ * element gives no facts.
  */
 bool forwarded_last(struct slice *value, struct forwarded *f);
 bool forwarded_last_x(struct slice *value, struct forwarded *f);
 
-/* Whether the last element of a value of x-forwarded-proto is https. */
+/* True if the last element of a value of x-forwarded-proto is https. */
 bool forwarded_is_https(struct slice value);
 
 #endif

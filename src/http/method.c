@@ -1,7 +1,7 @@
-/* method: the table of names, and both ways through it. */
+/* method: the table of names, and its look-ups. */
 #include "http/method.h"
 
-/* In the order of enum h2d_method. */
+/* Ordered like enum h2d_method. */
 static const struct slice names[H2D_METHODS] = {
 	[H2D_GET] = SLICE_LIT("GET"),
 	[H2D_HEAD] = SLICE_LIT("HEAD"),
@@ -14,7 +14,7 @@ static const struct slice names[H2D_METHODS] = {
 
 enum h2d_method method_parse(struct slice name)
 {
-	/* Compared without a call, as nearly all are this one. */
+	/* Compared without a call, as the most common. */
 	if (slice_eq(name, SLICE("GET")))
 		return H2D_GET;
 	for (unsigned i = 0; i < H2D_METHODS; i++)

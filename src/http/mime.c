@@ -1,7 +1,7 @@
 /*
- * mime: finds the media type of a file name by its extension, in rows whose order is what the
- * binary search needs. Called by the keeper, and by the file replies for files from the disk; never
- * looks at content.
+ * mime: finds the media type of a file name by its extension, in rows that are sorted for binary
+ * search. Called by the keeper, and by the file replies for files from the disk; never looks at
+ * content.
  */
 #include "http/mime.h"
 
@@ -24,7 +24,7 @@ static const struct mime unknown = {
 	.type = SLICE_LIT("application/octet-stream"),
 };
 
-/* The text behind the last dot of the last segment; empty if only a hidden file's dot is there. */
+/* The text after the last dot of the last segment; empty if that dot begins a hidden file. */
 static struct slice extension_of(struct slice path)
 {
 	size_t i = path.n;

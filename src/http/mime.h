@@ -1,6 +1,6 @@
 /*
- * mime: media types by file name extension, looked up without regard to case: from mime.def, and in
- * front of it from what a configuration says; and what they say of a response. Pure.
+ * mime: media types by file name extension, looked up without regard to case: from a configuration,
+ * then from mime.def; and their headers in a response. Pure.
  */
 #ifndef H2D_HTTP_MIME_H
 #define H2D_HTTP_MIME_H
@@ -16,11 +16,11 @@ struct mime {
 	bool compressible; /* text-like: worth a compressed variant */
 };
 
-/* Media types that go before the table. */
+/* Media types that precede the table. */
 struct mime_types {
 	const struct mime *rows; /* in mime_order() */
 	unsigned n;
-	struct mime unknown; /* of a name that is in neither; type.n 0: application/octet-stream */
+	struct mime unknown; /* type of other names; type.n 0: application/octet-stream */
 };
 
 /*
@@ -30,21 +30,21 @@ struct mime_types {
 const struct mime *mime_find(const struct mime_types *types, struct slice path);
 
 /*
- * *m of "foo: text/x-foo", or of "text/x-foo", with an empty extension. Whether it is text or
- * compressible is as the table has it for that type, else by its kind: "text/…", "…+xml",
- * "…+json". NULL, or what is wrong. The strings are text's.
+ * *m of "foo: text/x-foo", or of "text/x-foo", with an empty extension. Text or compressible
+ * follows the table's row of that type, else its kind: "text/…", "…+xml", "…+json". NULL, or the
+ * fault. text owns the strings.
  */
 const char *mime_parse(const char *text, struct mime *m);
 const char *mime_parse_type(const char *text, struct mime *m);
 
-/* By their extensions, as qsort() wants it; 0: the same one, perhaps in another case. */
+/* Compares extensions, for qsort(); 0: the same, perhaps in another case. */
 int mime_order(const void *a, const void *b);
 
 bool mime_types_eq(const struct mime_types *a, const struct mime_types *b);
 
-/* --- what a file name says of a response; one answer for keeper and workers --- */
+/* --- a response's headers by file name; the same for keeper and workers --- */
 
-/* The value for files of mime; out of mime.def, or made in a. p NULL when a is spent. */
+/* The content-type for files of mime; from mime.def, or made in a. p NULL when a is full. */
 static inline struct slice mime_content_type(
 	const struct mime *mime, struct slice charset, struct arena *a)
 {
@@ -55,9 +55,8 @@ static inline struct slice mime_content_type(
 }
 
 /*
- * Whether accept-encoding may decide what is sent for a file of mime (vary), wherever it is read:
- * by variants, if codings (a bit set by enum coding: those configured) has any, or by files beside
- * it.
+ * True if accept-encoding may select the content for a file of mime (vary), wherever it is read: by
+ * variants, if codings (a bit set by enum coding: those configured) has any, or by files beside it.
  */
 static inline bool mime_varies(const struct mime *mime, unsigned codings, bool sidecars)
 {
@@ -65,8 +64,8 @@ static inline bool mime_varies(const struct mime *mime, unsigned codings, bool s
 }
 
 /*
- * Whether a document of that type is film, sound or a picture and nothing else: no script can be in
- * it. SVG may have some, and so may whatever else is written as XML.
+ * True if a document of that type is only film, sound or a picture: it cannot contain a script. SVG
+ * can, and so can other XML.
  */
 static inline bool mime_is_media(struct slice type)
 {

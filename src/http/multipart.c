@@ -1,8 +1,8 @@
 /*
  * multipart: finds the lines of boundaries in content, and collects the header sections behind
- * them. Called for all that is uploaded with a form, so content is searched by memmem(3), and
- * handed on where it lies. Only the whole line makes a boundary, so that what merely begins like
- * one is content; until the line is whole, its bytes are held back.
+ * them. Called for all bytes uploaded with a form, so content is searched by memmem(3), and handed
+ * on in place. Only a whole line is a boundary; a line that only begins like one is content. Until
+ * the line is whole, its bytes are held back.
  */
 #include "http/multipart.h"
 
@@ -31,7 +31,7 @@ static enum multipart_event multipart_fail(struct multipart *m, const struct err
 	return MULTIPART_BAD;
 }
 
-/* Content, or the preamble, begins: a boundary may be its very first line. */
+/* Content, or the preamble, begins: its first line may be a boundary. */
 static void begin_content(struct multipart *m)
 {
 	m->state = CONTENT;
@@ -39,7 +39,7 @@ static void begin_content(struct multipart *m)
 	m->nline = m->unreal = 2;
 }
 
-/* Any printable ASCII byte may be in it, which is more than RFC 2046 has. */
+/* Any printable ASCII byte may be in it, more than RFC 2046 allows. */
 static bool set_boundary(struct multipart *m, const struct field_param *p)
 {
 	char *o = m->delimiter + 4, *const max = m->delimiter + sizeof(m->delimiter);
@@ -47,7 +47,7 @@ static bool set_boundary(struct multipart *m, const struct field_param *p)
 	memcpy(m->delimiter, "\r\n--", 4);
 	for (size_t i = 0; i < p->value.n; i++) {
 		if (p->quoted && p->value.p[i] == '\\')
-			i++; /* there is a byte behind it: field_param_next() saw to that */
+			i++; /* a byte follows: field_param_next() checked that */
 		if (o == max || p->value.p[i] < ' ' || p->value.p[i] > '~')
 			return false;
 		*o++ = p->value.p[i];
@@ -87,7 +87,7 @@ const struct err *multipart_init(struct multipart *m, struct slice content_type,
 	return NULL;
 }
 
-/* Where in s the delimiter is, or where it begins, cut off by the end; s.n if nowhere. */
+/* The place of the delimiter in s, or of its beginning, cut off by the end; s.n: none. */
 static size_t find_delimiter(const struct multipart *m, struct slice s)
 {
 	const char *p = memmem(s.p, s.n, m->delimiter, m->ndelimiter);
@@ -95,7 +95,7 @@ static size_t find_delimiter(const struct multipart *m, struct slice s)
 
 	if (p != NULL)
 		return (size_t)(p - s.p);
-	/* Only its first byte is a CR, so the last one there is the only one in question. */
+	/* Only its first byte is a CR, so only the last CR matters. */
 	p = memrchr(s.p + s.n - tail, '\r', tail);
 	if (p == NULL)
 		return s.n;
@@ -103,7 +103,7 @@ static size_t find_delimiter(const struct multipart *m, struct slice s)
 	return memcmp(p, m->delimiter, n) == 0 ? s.n - n : s.n;
 }
 
-/* True: the line that is held has "--" behind the boundary, or half of that. */
+/* True: the held line has "--" after the boundary, or half of it. */
 static bool line_is_final(const struct multipart *m)
 {
 	return m->nline > m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
@@ -114,7 +114,7 @@ static bool line_is_half_final(const struct multipart *m)
 	return m->nline == m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
 }
 
-/* The kind of line that the held one becomes with c behind it. */
+/* The kind of the held line with c appended. */
 static enum line line_with(const struct multipart *m, char c)
 {
 	if (m->nline < m->ndelimiter)
@@ -141,14 +141,14 @@ static enum multipart_event end_part(struct multipart *m)
 	return MULTIPART_END;
 }
 
-/* Bytes of content, which in front of the first part are nothing. */
+/* Bytes of content; before the first part they are dropped. */
 static enum multipart_event content(struct multipart *m, struct slice data)
 {
 	m->data = data;
 	return m->in_part && data.n > 0 ? MULTIPART_DATA : MULTIPART_MORE;
 }
 
-/* Goes on with the line that is held. */
+/* Continues the held line. */
 static enum multipart_event go_on_line(struct multipart *m, struct slice *piece)
 {
 	while (piece->n > 0) {
@@ -204,7 +204,7 @@ static enum multipart_event begin_part(struct multipart *m)
 	return MULTIPART_BEGIN;
 }
 
-/* Up to the end of a line. */
+/* Reads up to the end of a line. */
 static enum multipart_event go_on_head(struct multipart *m, struct slice *piece)
 {
 	const char *lf = memchr(piece->p, '\n', piece->n);
@@ -224,7 +224,7 @@ static enum multipart_event go_on_head(struct multipart *m, struct slice *piece)
 	return MULTIPART_MORE;
 }
 
-/* All was read. The CRLF of the final boundary need not be there. */
+/* All input was read. The CRLF of the final boundary may be missing. */
 static enum multipart_event at_end(struct multipart *m)
 {
 	if (m->state == CONTENT && line_is_final(m) && m->line[m->nline - 1] != '\r')
@@ -257,11 +257,11 @@ enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bo
 /* --- the header section of a part ---------------------------------------------------------------
  */
 
-/* Fields, and parameters, that there were. */
+/* Bits of the headers and parameters seen. */
 enum { DISPOSITION = 1, TYPE = 2 };
 enum { NAME = 1, FILENAME = 2, FILENAME_EXT = 4 };
 
-/* Notes bit in *seen; false if it was there. */
+/* Sets bit in *seen; false if it was set. */
 static bool first(unsigned *seen, unsigned bit)
 {
 	bool is = !(*seen & bit);
@@ -270,7 +270,7 @@ static bool first(unsigned *seen, unsigned bit)
 	return is;
 }
 
-/* Joins lines that are folded (RFC 5322, 2.2.3); the length without their CRLF. */
+/* Joins folded lines (RFC 5322, 2.2.3); the length without their CRLF. */
 static size_t unfold(char *head, size_t n)
 {
 	size_t o = 0;
@@ -284,7 +284,7 @@ static size_t unfold(char *head, size_t n)
 	return o;
 }
 
-/* The character that the bytes at in[i] of a quoted name stand for; *n: how many they are. */
+/* The character encoded at in[i] of a quoted name; *n: its number of bytes. */
 static char name_byte(struct slice in, size_t i, size_t *n)
 {
 	int c;
@@ -304,7 +304,7 @@ static char name_byte(struct slice in, size_t i, size_t *n)
 	return in.p[i];
 }
 
-/* A name, decoded in place; at: where the bytes of p->value are. */
+/* A name, decoded in place; at: the bytes of p->value. */
 static struct slice decode_name(const struct field_param *p, char *at)
 {
 	size_t o = 0, n;
@@ -345,7 +345,7 @@ static bool decode_ext(const struct field_param *p, char *at, struct slice *name
 	return true;
 }
 
-/* at: as of decode_name() */
+/* at: see decode_name() */
 static bool take_param(
 	const struct field_param *p, char *at, struct multipart_part *part, unsigned *seen)
 {
@@ -383,7 +383,7 @@ static const struct err *disposition(struct slice value, char *head, struct mult
 	return seen & NAME ? NULL : ERR_MULTIPART_DISPOSITION;
 }
 
-/* RFC 7578, 4.7: what is not coded may say so. */
+/* RFC 7578, 4.7: content without a coding may be declared so. */
 static bool is_coded(struct slice value)
 {
 	return !slice_ieq(value, SLICE("binary")) && !slice_ieq(value, SLICE("8bit")) &&

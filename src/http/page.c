@@ -1,7 +1,7 @@
 /*
- * page: constant text. Read by reply.c for errors and by the listings. The styles are files of
- * src/http/page/, which the build embeds and hashes. The icon is an empty one: browsers would ask
- * for /favicon.ico, which the policy forbids and few sites have, and complain in either case.
+ * page: constant text. Used by reply.c for errors and by the listings. The styles are files of
+ * src/http/page/, which the build embeds and hashes. The icon is empty: browsers would request
+ * /favicon.ico, which the policy forbids and few sites have, and log an error in either case.
  */
 #include "http/page.h"
 

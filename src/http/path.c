@@ -1,7 +1,7 @@
 /*
  * path: decodes the target of a request and removes dot segments, and encodes paths again. Called
- * once per request. Decoding comes before dot segments are removed, so that "%2e%2e" is seen for
- * what it is; nothing after this file may decode again.
+ * once per request. Decoding precedes the removal of dot segments, so that "%2e%2e" is removed too;
+ * no later code may decode again.
  */
 #include "http/path.h"
 
@@ -45,8 +45,8 @@ static const bool stays[256] = {
 };
 
 /*
- * One pass over target: where its path ends; *easy: the path is as it should be already, without an
- * escape, "//" or "/.".
+ * Scans target once: where its path ends; *easy: the path is normal already, without an escape,
+ * "//" or "/.".
  */
 static const struct err *scan_target(struct slice target, size_t *path_n, bool *easy)
 {
@@ -72,7 +72,7 @@ static const struct err *scan_target(struct slice target, size_t *path_n, bool *
 	return seen & CONTROL ? ERR_BAD_PATH : NULL;
 }
 
-/* The byte that the escape at in[i] stands for; -1 for a bad one, or a NUL. */
+/* The byte of the escape at in[i]; -1 for a bad one, or a NUL. */
 static int unescape(struct slice in, size_t i)
 {
 	int c = path_escape_byte(in, i);
@@ -81,9 +81,9 @@ static int unescape(struct slice in, size_t i)
 }
 
 /*
- * The segment out[seg..o) is complete: where the next one begins. "", "." vanish, ".." takes the
- * one before it along (RFC 3986, 5.2.4); -1 above the root. A segment that stays needs its slash
- * from the caller. out[seg - 1] is always a slash.
+ * The segment out[seg..o) is complete: returns the beginning of the next. "" and "." vanish, ".."
+ * removes the one before it (RFC 3986, 5.2.4); -1 above the root. The caller adds the slash of a
+ * segment that stays. out[seg - 1] is always a slash.
  */
 static ssize_t end_segment(const char *out, size_t seg, size_t o)
 {
@@ -100,9 +100,9 @@ static ssize_t end_segment(const char *out, size_t seg, size_t o)
 
 /*
  * Decodes in into out, which has room for in.n + 1 bytes, *n of which are the path then.
- * ERR_PATH_SLASH: a slash is encoded. It parts segments as any; but where one of all segments is
- * taken away, the path would be another one for who does not part them there. Not inline: most
- * paths are as they should be.
+ * ERR_PATH_SLASH: a slash is encoded. It separates segments like any; but if a segment is removed,
+ * the path would differ for a reader who does not separate them there. Not inline: most paths are
+ * normal.
  */
 static __attribute__((noinline)) const struct err *normalise(struct slice in, char *out, size_t *n)
 {

@@ -1,7 +1,7 @@
 /*
- * path: from a request target to the path that routes and files are looked up by (RFC 3986, 3.3 and
- * 5.2.4). Pure. What comes out begins with "/", has no empty, "." or ".." segment, no NUL, and is
- * NUL-terminated; a trailing slash stays.
+ * path: from a request target to the path of routes and files (RFC 3986, 3.3 and 5.2.4). Pure. The
+ * path begins with "/", has no empty, "." or ".." segment, no NUL, and is NUL-terminated; a
+ * trailing slash stays.
  */
 #ifndef H2D_HTTP_PATH_H
 #define H2D_HTTP_PATH_H
@@ -13,23 +13,23 @@
 /*
  * target: origin-form, "/a%20b//./c?x=1" (RFC 9112, 3.2.1). The path is decoded into a, the query
  * is a part of target, undecoded. NULL, or ERR_BAD_PATH: no leading slash, a bad escape, an encoded
- * NUL, a control byte, a fragment, or ".." above the root; ERR_PATH_SLASH: a slash is encoded, path
- * is what it is if that parts segments, and no empty, "." or ".." segment was taken away;
- * ERR_NO_MEMORY when a is spent.
+ * NUL, a control byte, a fragment, or ".." above the root; ERR_PATH_SLASH: a slash is encoded,
+ * which separates segments in path, and no empty, "." or ".." segment was removed; ERR_NO_MEMORY
+ * when a is full.
  */
 const struct err *path_parse(
 	struct slice target, struct arena *a, struct slice *path, struct slice *query);
 
-/* Writes path percent-encoded for a location field into a (unreserved, sub-delims, ":@/" stay). */
+/* Writes path percent-encoded for a location header into a (unreserved, sub-delims, ":@/" stay). */
 struct slice path_encode(struct slice path, struct arena *a);
 
 /*
  * A name that begins with a dot is hidden: neither cached nor listed nor sent. ".well-known" (RFC
- * 8615) is not, and may lie anywhere.
+ * 8615) is not, in any directory.
  */
 bool path_hidden_name(struct slice name);
 
-/* Whether a segment of path is. */
+/* True if a segment of path is hidden. */
 bool path_hidden(struct slice path);
 
 /* --- one escape of percent-encoding (RFC 3986, 2.1); inline, as each request's path is parsed ---
@@ -46,7 +46,7 @@ static inline int path_hex_digit(char c)
 	return -1;
 }
 
-/* The byte that the escape at in.p[i], a percent sign, stands for; -1 if it is none. */
+/* The byte of the escape at in.p[i], a percent sign; -1 if it is none. */
 static inline int path_escape_byte(struct slice in, size_t i)
 {
 	int high, low;

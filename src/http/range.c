@@ -1,10 +1,10 @@
 /*
- * range: reads the range field, checks it against the size of the content, and joins ranges that
+ * range: reads the range header, checks it against the size of the content, and joins ranges that
  * overlap. Called per request by the file replies; never allocates.
  */
 #include "http/range.h"
 
-/* One range-spec; a suffix when first is not given. */
+/* One range-spec; a suffix without first. */
 struct spec {
 	bool has_first, has_last;
 	uint64_t first, last;
@@ -15,7 +15,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* 1*DIGIT; there is no limit to them (RFC 9110, 14.1.2): past 64 bits it is the largest number. */
+/* 1*DIGIT; without a limit (RFC 9110, 14.1.2): above 64 bits it is the largest number. */
 static bool take_number(struct slice *s, uint64_t *v)
 {
 	size_t i = 0;
@@ -44,7 +44,7 @@ static bool spec_parse(struct slice s, struct spec *spec)
 	return !(spec->has_first && spec->has_last) || spec->first <= spec->last;
 }
 
-/* False if nothing of the content is in it. */
+/* False if it contains no byte of the content. */
 static bool spec_resolve(const struct spec *spec, uint64_t size, struct range *range)
 {
 	if (!spec->has_first) {
@@ -74,7 +74,7 @@ static void unite(struct range *a, const struct range *b)
 	a->n = end - a->at;
 }
 
-/* Ranges that touch become one, in the place of the first that was asked for. */
+/* Ranges that touch become one, in the place of the first one requested. */
 static void range_add(struct ranges *r, struct range new)
 {
 	unsigned place = r->n, i = 0;
@@ -88,7 +88,7 @@ static void range_add(struct ranges *r, struct range new)
 		place = i < place ? i : place;
 		r->n--;
 		memmove(&r->v[i], &r->v[i + 1], (r->n - i) * sizeof(new));
-		/* Grown, it may reach one that it did not. */
+		/* Grown, it may reach another one. */
 		i = 0;
 	}
 	memmove(&r->v[place + 1], &r->v[place], (r->n - place) * sizeof(new));
@@ -126,7 +126,7 @@ enum range_result range_parse(struct slice value, uint64_t size, struct ranges *
 	struct slice s;
 
 	r->n = 0;
-	/* Unit names have no case (RFC 9110, 14.1). */
+	/* Unit names ignore case (RFC 9110, 14.1). */
 	if (value.n < unit.n || !slice_ieq(slice_of(value.p, unit.n), unit))
 		return RANGE_IGNORED;
 	value.p += unit.n;
@@ -143,8 +143,7 @@ enum range_result range_parse(struct slice value, uint64_t size, struct ranges *
 	}
 	if (given == 0)
 		return RANGE_IGNORED;
-	/* RFC 9110, 14.1.2: some of its last bytes can always be asked for, even where there are
-	 * none. */
+	/* RFC 9110, 14.1.2: a suffix can always be requested, even of empty content. */
 	if (r->n == 0)
 		return suffixes > 0 ? RANGE_IGNORED : RANGE_UNSATISFIABLE;
 	return given > 1 && r->v[0].n == size ? RANGE_IGNORED : RANGE_PARTIAL;

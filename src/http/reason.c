@@ -1,5 +1,5 @@
 /*
- * reason: the rows of reason.def as a switch, which the compiler makes a table of. Called per
+ * reason: the rows of reason.def as a switch, which compilers turn into a table. Called per
  * response of HTTP/1 and per error.
  */
 #include "http/reason.h"

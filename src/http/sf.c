@@ -1,4 +1,4 @@
-/* sf: see sf.h (RFC 9651, 4.2). Never allocates, never looks behind the slice. */
+/* sf: see sf.h (RFC 9651, 4.2). Never allocates, never reads beyond the slice. */
 #include "http/sf.h"
 
 #include "http/field.h"
@@ -81,7 +81,7 @@ static bool skip_string(struct slice *s)
 	return false;
 }
 
-/* A number, date, token or boolean: what they are made of, and no more is asked. */
+/* A number, date, token or boolean: only its bytes are checked. */
 static bool skip_word(struct slice *s)
 {
 	size_t n = s->n;
@@ -138,7 +138,7 @@ bool sf_integer(struct slice s, int64_t *v)
 
 	sf_skip(&s, " ");
 	negative = sf_take(&s, '-');
-	/* 4.2.4: fifteen digits are the most that every reader can hold. */
+	/* 4.2.4: fifteen digits are the most that every reader must hold. */
 	while (digits < s.n && digits <= SF_DIGITS_MAX && s.p[digits] >= '0' && s.p[digits] <= '9')
 		n = 10 * n + (s.p[digits++] - '0');
 	if (digits == 0 || digits > SF_DIGITS_MAX)

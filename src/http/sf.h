@@ -1,6 +1,6 @@
 /*
- * sf: structured fields (RFC 9651), as much of them as h2d reads: items that are integers or
- * booleans, and what dictionaries are cut into. Parameters are checked and passed over. Pure.
+ * sf: structured fields (RFC 9651), as far as h2d reads them: items that are integers or booleans,
+ * and parts of dictionaries. Parameters are checked and passed over. Pure.
  */
 #ifndef H2D_HTTP_SF_H
 #define H2D_HTTP_SF_H
@@ -11,15 +11,15 @@
 
 enum { SF_DIGITS_MAX = 15 }; /* of an integer */
 
-/* Field values that are one item: true if s is one of that type. */
+/* Field values of one item: true if s is one of that type. */
 bool sf_integer(struct slice s, int64_t *v);
 bool sf_boolean(struct slice s, bool *v);
 
-/* --- parts: each cuts what it takes off *s; false: it is not there, and *s is of no use ----------
+/* --- parts: each cuts its part off *s; false: it is missing, and *s is useless -------------------
  */
 
 bool sf_take(struct slice *s, char c);
-/* As many as there are of these bytes. */
+/* Skips any number of these bytes. */
 void sf_skip(struct slice *s, const char *bytes);
 bool sf_cut_key(struct slice *s, struct slice *key);
 /* The base64 of a byte sequence. */

@@ -1,6 +1,6 @@
 /*
- * upload: reads the fields of uploads, and judges names that peers bring: what passes goes to
- * openat(2), listings and location fields. Called once per upload; must never allocate.
+ * upload: reads the headers of uploads, and checks names from peers: valid ones go to openat(2),
+ * listings and location headers. Called once per upload; must never allocate.
  */
 #include "http/upload.h"
 
@@ -9,7 +9,7 @@
 #include "http/field.h"
 #include "http/sf.h"
 
-/* RFC 9651, 4.2: several lines are one value with commas between, which no item is. */
+/* RFC 9651, 4.2: several lines are one value joined by commas, which no item has. */
 static bool upload_field_find(
 	const struct field *fields, unsigned n, struct slice name, struct slice *value)
 {

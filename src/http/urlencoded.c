@@ -1,6 +1,6 @@
 /*
- * urlencoded: takes pairs apart and decodes them where they lie, as they only get shorter. Called
- * for handlers that ask for a parameter.
+ * urlencoded: splits pairs and decodes them in place, as they only get shorter. Called for handlers
+ * that read a parameter.
  */
 #include "http/urlencoded.h"
 
@@ -20,8 +20,8 @@ static char plain(char c)
 	return c == '+' ? ' ' : c;
 }
 
-/* Decodes n bytes at p, and puts a NUL behind them: in the place of one of them, or of a byte that
- * was looked at before. */
+/* Decodes n bytes at p, and appends a NUL: over one of them, or over a byte that was read
+ * before. */
 static struct slice decode(char *p, size_t n)
 {
 	struct slice in = slice_of(p, n);

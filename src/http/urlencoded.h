@@ -1,5 +1,5 @@
 /*
- * urlencoded: application/x-www-form-urlencoded (URL Standard, 5.1), as queries and forms have it:
+ * urlencoded: application/x-www-form-urlencoded (URL Standard, 5.1), of queries and forms:
  * "name=value&name=value", "+" for a space, any byte percent-encoded. Pure.
  */
 #ifndef H2D_HTTP_URLENCODED_H
@@ -7,13 +7,13 @@
 
 #include "http/field.h"
 
-/* How many pairs there are. */
+/* The number of pairs. */
 size_t urlencoded_count(struct slice in);
 
 /*
- * Decodes n bytes at p in place; there is room for one more. pairs has room for as many as
- * urlencoded_count() said. Their bytes lie at p and end in NUL, whatever they are; a name without
- * "=" has an empty value, and an escape that is none stays as it is.
+ * Decodes n bytes at p in place; there is room for one more. pairs has room for urlencoded_count()
+ * of them. Their bytes, of any value, are at p and end in NUL; a name without "=" has an empty
+ * value, and an invalid escape stays.
  */
 void urlencoded_decode(char *p, size_t n, struct field *pairs);
 

@@ -1,7 +1,6 @@
 /*
- * ws: reads frames byte by byte as far as their head goes, and their payload in one piece each time
- * it is given one. Called by the request core for each WebSocket; what a peer may not send ends
- * with WS_FAULT (RFC 6455, 5 and 8.1).
+ * ws: reads the heads of frames byte by byte, and their payload in one piece per call. Called by
+ * the request core for each WebSocket; illegal input ends with WS_FAULT (RFC 6455, 5 and 8.1).
  */
 #include "http/ws.h"
 
@@ -38,7 +37,7 @@ static bool is_control(enum ws_op op)
 	return op & CONTROL;
 }
 
-/* The first two bytes, which tell how long the head is. False: no client may send them. */
+/* The first two bytes, which give the length of the head. False: illegal. */
 static bool first_two(struct ws_in *in)
 {
 	unsigned op = in->head[0] & OP, len = in->head[1] & LEN;
@@ -50,11 +49,11 @@ static bool first_two(struct ws_in *in)
 	in->need = (uint8_t)(6 + (len == LEN_16 ? 2 : len == LEN_64 ? 8 : 0));
 	if (is_control(in->op))
 		return op <= WS_PONG && in->fin && len <= WS_CONTROL_MAX;
-	/* A message is continued while it is under way, and begun while none is. */
+	/* A message is continued while it is under way, and begun otherwise. */
 	return op <= WS_BINARY && (op == WS_CONTINUATION) == (in->message != WS_CONTINUATION);
 }
 
-/* The whole head. A length is written in as few bytes as can be (RFC 6455, 5.2). */
+/* The whole head. A length uses the fewest bytes possible (RFC 6455, 5.2). */
 static bool set_length(struct ws_in *in)
 {
 	unsigned bytes = in->need - 6u;
@@ -104,7 +103,7 @@ static enum ws_found take_head(struct ws_in *in, char **data, const char *end)
 
 /* --- the payload ------------------------------------------------------------------------------ */
 
-/* Takes the mask off, eight bytes at a time, and turns it to where the next byte is. */
+/* Removes the mask, eight bytes at a time, and rotates it to the next byte. */
 static void unmask(struct ws_in *in, char *p, size_t n)
 {
 	uint8_t turned[4];
@@ -168,7 +167,7 @@ enum ws_found ws_next(struct ws_in *in, char **data, const char *end, struct sli
 {
 	enum ws_found what = WS_MORE;
 
-	/* The message of the last piece that was found is over. */
+	/* The message of the last piece is over. */
 	if (in->last) {
 		in->last = false;
 		in->message = WS_CONTINUATION;
@@ -185,7 +184,7 @@ enum ws_found ws_next(struct ws_in *in, char **data, const char *end, struct sli
 
 /* --- a close ---------------------------------------------------------------------------------- */
 
-/* IANA has given away all up to 1014 but those that stand for the lack of a code. */
+/* IANA has assigned all up to 1014 except those for the lack of a code. */
 bool ws_code_valid(unsigned code)
 {
 	return (code >= 1000 && code <= 1014 && code != 1004 && code != WS_NO_CODE &&
@@ -240,7 +239,7 @@ bool ws_key_valid(struct slice key)
 
 /* --- the origin ------------------------------------------------------------------------------- */
 
-/* The port of an authority with that host, without its colon; usual where there is none. */
+/* The port of an authority with that host, without its colon; usual if it has none. */
 static struct slice port(struct slice authority, struct slice host, struct slice usual)
 {
 	size_t n = (size_t)(host.p + host.n - authority.p);
@@ -267,7 +266,7 @@ bool ws_origin_same(struct slice origin, struct slice authority, bool https)
 	return false;
 }
 
-/* The next word of a list that blanks divide; n 0: the list is at its end. */
+/* The next word of a list separated by blanks; n 0: the end. */
 static struct slice next_word(const char **list)
 {
 	struct slice word;

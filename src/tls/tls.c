@@ -1,8 +1,8 @@
 /*
  * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end.
- * It owns the SSL object and the descriptor; ciphertext is tls_bio's. A connection calls it
- * through the transport table only, on one thread. It logs nothing: what a peer did wrong is left
- * in transport.reason.
+ * It owns the SSL object and the descriptor; ciphertext is tls_bio's. A connection calls it through
+ * the transport table only, on one thread. It logs no line: a peer's mistake is left in
+ * transport.reason.
  */
 #include "tls/tls.h"
 
@@ -51,13 +51,10 @@ static struct tls *tls_of(struct transport *t)
 	return (struct tls *)t;
 }
 
-/* The peer did something that ends the connection; or the socket did, then nothing is said. */
+/* Ends the connection, for a mistake of the peer; for a socket's error without a reason. */
 static void broken(struct tls *t, const char *why)
 {
-	/*
-	 * The alert that tells the peer is in the buffer: it must leave before error stops
-	 * everything.
-	 */
+	/* The alert for the peer is in the buffer: it must leave before error stops all output. */
 	tls_bio_flush(&t->io);
 	if (t->io.error != 0)
 		return;
@@ -72,7 +69,7 @@ static const char *reason_of_tls(void)
 	return why != NULL ? why : "unknown error";
 }
 
-/* The handshake is complete. OpenSSL keeps what is pointed to here until tls_close(). */
+/* The handshake is complete. OpenSSL keeps the strings until tls_close(). */
 static void settle_handshake(struct tls *t)
 {
 	const unsigned char *alpn;
@@ -101,8 +98,8 @@ static void count_update(struct tls *t)
 }
 
 /*
- * OpenSSL answers by itself, and without a bound, each change of keys of TLS 1.3 (RFC 8446, 4.6.3)
- * and each ClientHello of TLS 1.2 behind the first one.
+ * OpenSSL answers, without a limit, each change of keys of TLS 1.3 (RFC 8446, 4.6.3) and each
+ * ClientHello of TLS 1.2 after the first one.
  */
 static void on_info(const SSL *ssl, int where, int alert)
 {
@@ -116,7 +113,7 @@ static void on_info(const SSL *ssl, int where, int alert)
 		t->renegotiates = true;
 }
 
-/* Ends the connection of a peer that asks for more than it may have. */
+/* Ends the connection of a peer that exceeds its share of these. */
 static void check_asked(struct tls *t)
 {
 	if (t->io.error != 0)
@@ -174,7 +171,7 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 	while (total < cap) {
 		if (SSL_read_ex(t->ssl, (char *)buf + total, cap - total, &n) == 1) {
 			total += n;
-			/* Asking for more would make OpenSSL set up a buffer to find nothing. */
+			/* Another call would make OpenSSL set up a buffer and find no byte. */
 			if (tls_bio_drained(&t->io) && !SSL_has_pending(t->ssl)) {
 				base->drained = true;
 				break;
@@ -189,17 +186,17 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 	if (t->barren == BARREN_MAX)
 		broken(t, "records without content");
 	check_asked(t);
-	/* WANT_READ: both buffers are empty, so dry speaks for everything received so far. */
+	/* WANT_READ: both buffers are empty, so dry covers all received bytes. */
 	if (e == SSL_ERROR_WANT_READ && t->io.dry)
 		base->drained = true;
 	if (t->io.error == 0 && e != SSL_ERROR_NONE && e != SSL_ERROR_WANT_READ &&
 		e != SSL_ERROR_ZERO_RETURN)
 		broken(t, reason_of_tls());
 	tls_bio_end(&t->io);
-	/* The next call begins with what is left, and more may have come by then. */
+	/* The next call begins with the rest, and more may have come by then. */
 	if (total > 0 && !base->drained)
 		t->io.dry = false;
-	/* An end or an error behind the bytes is sticky: the next call finds it again. */
+	/* An end or error after the bytes is sticky: the next call finds it again. */
 	if (total > 0)
 		return (ssize_t)total;
 	if (t->io.error != 0)
@@ -210,9 +207,8 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 }
 
 /*
- * The next plain bytes of q, *p[0..return): whole records of a large segment as they lie, else as
- * many segments as fill one record, copied together, because a record costs more than copying it
- * does.
+ * The next plain bytes of q, *p[0..return): whole records of a large segment in place, else as many
+ * segments as fill one record, copied together, because a record costs more than the copy.
  */
 static size_t next_plain(const struct outq *q, size_t limit, size_t max_records, const uint8_t **p)
 {
@@ -245,7 +241,7 @@ static size_t encrypt(struct tls *t, struct outq *q, size_t limit)
 		size_t n = next_plain(q, limit - done, tls_bio_room(), &p);
 		size_t written;
 
-		/* The BIO takes everything, so this is done at once or never: p need not stay. */
+		/* The BIO takes all bytes, so this succeeds at once or never: p need not stay. */
 		if (SSL_write_ex(t->ssl, p, n, &written) != 1) {
 			broken(t, reason_of_tls());
 			break;
@@ -266,10 +262,7 @@ static ssize_t tls_send(struct transport *base, struct outq *q, size_t limit)
 	if (t->io.error != 0)
 		return t->io.error;
 	tls_bio_begin(&t->io, false);
-	/*
-	 * Nothing more is encrypted while older ciphertext waits: memory stays bounded by one
-	 * turn's.
-	 */
+	/* No byte is encrypted while older ciphertext waits: memory is bounded by one turn's. */
 	r = tls_bio_flush(&t->io);
 	while (r == 0 && done < limit && outq_len(q) > 0) {
 		done += encrypt(t, q, limit - done);

@@ -1,7 +1,7 @@
 /*
  * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and
  * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up. Only tls calls
- * it; a byte never stays in the shared buffers after tls_bio_end() or tls_bio_flush().
+ * it; no byte stays in the shared buffers after tls_bio_end() or tls_bio_flush().
  */
 #include "tls/tls_bio.h"
 
@@ -20,7 +20,7 @@ enum {
 	OUT_SIZE = 16 * RECORD_ROOM, /* one send(2) may carry 256 KiB of plain bytes */
 	IN_SIZE = 64 * 1024,
 	IN_POOR = 4 * 1024,
-	/* More than a turn can leave behind: who makes us answer without reading is cut off. */
+	/* More than a turn can leave: a peer that makes us answer without reading is cut off. */
 	KEPT_MAX = 2 * OUT_SIZE,
 };
 
@@ -99,7 +99,7 @@ int tls_bio_flush(struct tls_bio *b)
 	return 0;
 }
 
-/* Takes everything, always: so SSL_write never asks to be called again with the same bytes. */
+/* Always takes all bytes: so SSL_write never asks to be called again with the same ones. */
 static int bio_write(BIO *bio, const char *p, size_t n, size_t *written)
 {
 	struct tls_bio *b = BIO_get_data(bio);
@@ -145,7 +145,7 @@ static bool fill(struct tls_bio *b)
 	return n > 0;
 }
 
-/* A record's head is all that OpenSSL reads of what is no TLS. */
+/* OpenSSL reads only a record's head of bytes that are no TLS. */
 static void remember(struct tls_bio *b, const char *p, size_t n)
 {
 	size_t room = TLS_BIO_HEAD + 1 - b->nhead;
@@ -237,7 +237,7 @@ void tls_bio_begin(struct tls_bio *b, bool may_recv)
 {
 	H2D_ASSERT(out_len == 0 && in_pos == in_len);
 	b->may_recv = may_recv;
-	/* An error that others left in the queue would be taken for that of the next call. */
+	/* Errors left in the queue would be taken for those of the next call. */
 	if (ERR_peek_error() != 0)
 		ERR_clear_error();
 }
@@ -267,7 +267,7 @@ size_t tls_bio_room(void)
 	return (OUT_SIZE - out_len) / RECORD_ROOM;
 }
 
-/* "GET", "OPT", and not "PRI": to HTTP/2 in cleartext an answer of HTTP/1 would be noise. */
+/* "GET", "OPT", but not "PRI": an HTTP/1 answer would be noise to cleartext HTTP/2. */
 static bool is_text(const uint8_t *head)
 {
 	for (int i = 0; i < 3; i++)

@@ -1,8 +1,8 @@
 /*
- * tls_bio: the ciphertext side of a TLS connection: an OpenSSL BIO that gathers what is written and
- * receives in large pieces, through buffers of the process. The buffers are empty between any two
- * begin/end pairs, so that no byte of one connection can reach another; what the socket or OpenSSL
- * did not take is kept here, with its connection. Called by tls only, by one thread.
+ * tls_bio: the ciphertext side of a TLS connection: an OpenSSL BIO that gathers writes and receives
+ * large pieces, through buffers of the process. The buffers are empty between any two begin/end
+ * pairs, so that no byte of one connection can reach another; bytes that the socket or OpenSSL did
+ * not take are kept here, with their connection. Called by tls only, by one thread.
  */
 #ifndef H2D_TLS_TLS_BIO_H
 #define H2D_TLS_TLS_BIO_H
@@ -25,53 +25,53 @@ struct tls_kept {
 /* A member of its connection; zero it and set fd. */
 struct tls_bio {
 	int fd;
-	int error;     /* negative errno: nothing works any more; set by tls too */
-	bool poor;     /* most of what was received were records without content */
+	int error;     /* negative errno: the connection is broken; set by tls too */
+	bool poor;     /* most received records had no content */
 	bool may_recv; /* OpenSSL may cause one recv(2) */
 	bool dry;      /* the last recv(2) took all that the socket had */
 	bool eof;      /* the peer's half of the socket is closed */
 	bool shut;     /* half-close the socket once the last byte is sent */
-	uint8_t nhead; /* how many bytes OpenSSL was given, up to one more than head holds */
-	uint8_t head[TLS_BIO_HEAD]; /* the first of them */
+	uint8_t nhead; /* number of bytes OpenSSL was given, up to one more than head holds */
+	uint8_t head[TLS_BIO_HEAD]; /* the first bytes */
 	struct tls_kept in, out;
 };
 
-/*
- * A BIO over b, for both directions. It always takes all that is written. NULL when memory is out.
- */
+/* A BIO over b, for both directions. Takes all bytes written. NULL when memory is out. */
 BIO *tls_bio_new(struct tls_bio *b);
 
-/* Before calls into OpenSSL; also clears its error queue. */
+/* Called before OpenSSL; also clears its error queue. */
 void tls_bio_begin(struct tls_bio *b, bool may_recv);
 
-/* After them: keeps received bytes that were not consumed, sends what was written. */
+/* Called after it: keeps unconsumed received bytes, sends written ones. */
 void tls_bio_end(struct tls_bio *b);
 
 /*
- * Between begin and end: what was received became n plain bytes. After records that are work for
- * OpenSSL and nothing to the caller, the next recv(2) takes little, so that a turn stays short.
+ * Called between begin and end: the received bytes became n plain bytes. After records that are
+ * work for OpenSSL without data for the caller, the next recv(2) takes little, so that a turn stays
+ * short.
  */
 void tls_bio_yield(struct tls_bio *b, size_t n);
 
-/* Between begin and end: everything the socket had was received, and given to OpenSSL. */
+/* Called between begin and end: true if all bytes of the socket were received, and given to
+ * OpenSSL. */
 bool tls_bio_drained(const struct tls_bio *b);
 
-/* How many full records still fit into the buffer, before it must be flushed. */
+/* The number of full records that still fit into the buffer, before it must be flushed. */
 size_t tls_bio_room(void);
 
 /*
- * Sends what was kept, then what the buffer holds, and keeps what the socket does not take. The
- * buffer is empty afterwards in any case. 0 when all is gone, -EAGAIN, or b->error.
+ * Sends kept bytes, then the buffer, and keeps what the socket does not take. The buffer is empty
+ * afterwards in any case. 0 when all is sent, -EAGAIN, or b->error.
  */
 int tls_bio_flush(struct tls_bio *b);
 
 /*
- * After a handshake that failed: all that was received, if it begins as a request of HTTP/1 in
- * cleartext may, with three letters in upper case. It lives as long as b.
+ * The received bytes after a failed handshake, if they may begin a request of HTTP/1 in cleartext,
+ * with three letters in upper case. They live as long as b.
  */
 struct slice tls_bio_text(struct tls_bio *b);
 
-/* Frees what was kept. */
+/* Frees kept bytes. */
 void tls_bio_clear(struct tls_bio *b);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * tls_cert: reads certificates and keys into an SSL_CTX, and compares names with them. tls_ctx
- * calls it while a generation is built, a worker calls tls_cert_covers(); a key that needs a
- * password is refused and never asked for on a terminal.
+ * calls it while a generation is built, a worker calls tls_cert_covers(); a key with a password is
+ * refused; no terminal is asked for it.
  */
 #include "tls/tls_cert.h"
 
@@ -23,7 +23,7 @@
 
 enum { KEY_TEXT_MAX = 64 << 10 };
 
-/* Why OpenSSL failed, by its first error, which is the one nearest to the cause. */
+/* OpenSSL's reason, by its first error, the nearest to the cause. */
 static const char *reason_of_file(void)
 {
 	unsigned long e = ERR_peek_error();
@@ -38,7 +38,7 @@ static const char *reason_of_file(void)
 	return text != NULL ? text : "unknown error";
 }
 
-/* Called for an encrypted PEM block: remembers that it was, and gives up. */
+/* Called for an encrypted PEM block: notes it, and gives up. */
 static int no_password(char *buf, int size, int rwflag, void *prompted)
 {
 	(void)buf, (void)size, (void)rwflag;
@@ -72,7 +72,7 @@ static int64_t expiry_of(const X509 *leaf)
 	return ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &tm) == 1 ? timegm(&tm) : 0;
 }
 
-/* OpenSSL has room for one of each kind: another would take its place. */
+/* OpenSSL has room for one of each kind: another would replace it. */
 static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	for (const struct tls_pair *other = c->pairs; other < p; other++) {
@@ -88,7 +88,7 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 	return true;
 }
 
-/* Notes what was put into c's SSL_CTX last. */
+/* Notes the last pair added to c's SSL_CTX. */
 static bool enter_pair(struct tls_cert *c, struct tls_fault *fault)
 {
 	struct tls_pair *p = &c->pairs[c->npairs++];
@@ -111,7 +111,7 @@ static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct
 	return -1;
 }
 
-/* The text of a key, n bytes of it, or -errno; a larger file is cut, and then is no PEM block. */
+/* The text of a key, n bytes of it, or -errno; a larger file is cut, and no PEM block then. */
 static ssize_t read_text(const char *file, char *buf, size_t size)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -141,7 +141,7 @@ static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)
 	return key;
 }
 
-/* Not by BIO_new_file(): stdio would leave the text of the key in a buffer that nobody wipes. */
+/* Not by BIO_new_file(): stdio would leave the text of the key in a buffer unwiped. */
 static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 {
 	char text[KEY_TEXT_MAX];
@@ -167,7 +167,7 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	key = read_key(p->files[TLS_FILE_KEY], fault);
 	if (key == NULL)
 		return -1;
-	/* OpenSSL would keep a key of another kind beside the certificate, for one to come. */
+	/* OpenSSL would keep a key of another kind for a later certificate. */
 	ok = X509_check_private_key(p->leaf, key) == 1 && SSL_CTX_use_PrivateKey(c->ssl, key) == 1;
 	EVP_PKEY_free(key);
 	if (!ok) {
@@ -179,7 +179,7 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	return 0;
 }
 
-/* Itself, or the next one in its file; NULL: neither. It is the SSL_CTX's. */
+/* The issuer: itself, or the next one in its file; NULL: neither. The SSL_CTX owns it. */
 static X509 *issuer_of(const struct tls_cert *c, const struct tls_pair *p)
 {
 	STACK_OF(X509) *chain = NULL;
@@ -190,7 +190,7 @@ static X509 *issuer_of(const struct tls_cert *c, const struct tls_pair *p)
 	return X509_check_issued(next, p->leaf) == X509_V_OK ? next : NULL;
 }
 
-/* While the certificate that was loaded last is p. */
+/* Called while p is the last certificate loaded. */
 static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	const char *file = p->files[TLS_FILE_STAPLE];
@@ -205,7 +205,7 @@ static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struc
 
 /* --- identity --------------------------------------------------------------------------------- */
 
-/* The subject, and all other names. */
+/* Digests the subject and all other names. */
 static bool digest_identity(EVP_MD_CTX *md, const struct tls_pair *p)
 {
 	X509_NAME *name = X509_get_subject_name(p->leaf);
@@ -342,14 +342,14 @@ void tls_cert_free(struct tls_cert **cp)
 	free(c);
 }
 
-/* --- the way to the root ---------------------------------------------------------------------- */
+/* --- the chain to the root -------------------------------------------------------------------- */
 
 static bool is_issued_by_itself(X509 *cert)
 {
 	return X509_NAME_cmp(X509_get_subject_name(cert), X509_get_issuer_name(cert)) == 0;
 }
 
-/* Whether the system trusts who has issued it. */
+/* True if the system trusts its issuer. */
 static bool is_issuer_trusted(X509 *cert)
 {
 	X509_STORE *store = X509_STORE_new();

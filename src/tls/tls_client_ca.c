@@ -1,7 +1,7 @@
 /*
  * tls_client_ca: reads authorities and lists from files into an X509_STORE, for client_cas, and
- * asks OpenSSL about clients' certificates. Tls_ctx has handshakes ask by it, and tls takes what
- * was found. It keeps no file open.
+ * gets clients' certificates from OpenSSL. Tls_ctx makes handshakes request them, and tls takes the
+ * result. It keeps no file open.
  */
 #include "tls/tls_client_ca.h"
 
@@ -16,7 +16,7 @@
 #include "tls/tls_memory.h"
 
 enum {
-	/* Bytes of a certificate and its chain: they lie in memory as long as the connection. */
+	/* Bytes of a certificate and its chain: in memory as long as the connection. */
 	CHAIN_MAX = 32 << 10,
 	SUBJECT_MAX = 2048,
 	SUBJECT_LOGGED = 200,
@@ -77,7 +77,7 @@ static int check_chain(X509_STORE_CTX *store, void *arg)
 	(void)arg;
 	if (X509_verify_cert(store) <= 0 && X509_STORE_CTX_get_error(store) == X509_V_OK)
 		X509_STORE_CTX_set_error(store, X509_V_ERR_UNSPECIFIED);
-	/* SSL_get_error(3) would take them for the handshake's. */
+	/* SSL_get_error(3) would report them for the handshake. */
 	ERR_clear_error();
 	return 1;
 }
@@ -94,7 +94,7 @@ bool tls_client_ca_ask(SSL *ssl, const struct tls_client_ca *ca)
 
 	if (ca == NULL && tls_client_ca_of(ssl) == NULL)
 		return true;
-	/* A second ClientHello may ask for another name than the first. */
+	/* A second ClientHello may contain another name than the first. */
 	SSL_set_verify(ssl, ca != NULL ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
 	if (SSL_set_app_data(ssl, (void *)(uintptr_t)ca) != 1)
 		return false;
@@ -112,7 +112,7 @@ const struct tls_client_ca *tls_client_ca_of(const SSL *ssl)
 	return SSL_get_app_data(ssl);
 }
 
-/* RFC 4514, 2, in printable ASCII; NULL: it is too long, or memory is out. */
+/* RFC 4514, 2, in printable ASCII; NULL: too long, or memory is out. */
 static char *subject_text(const X509 *leaf)
 {
 	BIO *out = BIO_new(BIO_s_mem());
@@ -137,7 +137,7 @@ void tls_client_ca_find(SSL *ssl, struct tls_client *client)
 
 	if (tls_client_ca_of(ssl) == NULL || leaf == NULL)
 		return;
-	/* A ticket may be good for longer than the certificate that it is for. */
+	/* A ticket may be valid for longer than its certificate. */
 	if (rc == X509_V_OK && X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0)
 		rc = X509_V_ERR_CERT_HAS_EXPIRED;
 	client->subject = subject_text(leaf);
@@ -158,7 +158,7 @@ void tls_client_clear(struct tls_client *client)
 	*client = (struct tls_client){ 0 };
 }
 
-/* --- what is in them -------------------------------------------------------------------------- */
+/* --- content of the files --------------------------------------------------------------------- */
 
 static bool add_name(struct tls_client_ca *ca, const X509 *authority)
 {
@@ -179,7 +179,7 @@ static bool add_authority(struct tls_client_ca *ca, X509 *x)
 	return ok;
 }
 
-/* OpenSSL sorts a list when it looks something up for the first time: not during a handshake. */
+/* OpenSSL sorts a list at the first look-up: not during a handshake. */
 static void sort_list(X509_CRL *list)
 {
 	ASN1_INTEGER *serial = ASN1_INTEGER_new();
@@ -201,8 +201,8 @@ static bool add_list(struct tls_client_ca *ca, X509_CRL *list)
 	return ok;
 }
 
-/* As nginx has it: each authority on the way up says by a list what it has revoked. What is in the
- * file is trusted as it stands, an authority of another one, too. */
+/* Like nginx: each authority of the chain needs a revocation list. Certificates in the file are
+ * trusted, also those of an authority below another. */
 static bool set_flags(struct tls_client_ca *ca)
 {
 	unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;
@@ -212,7 +212,7 @@ static bool set_flags(struct tls_client_ca *ca)
 	return X509_STORE_set_flags(ca->store, flags) == 1;
 }
 
-/* Without anything in it; NULL: memory is out. */
+/* Makes an empty one; NULL: memory is out. */
 static struct tls_client_ca *new_ca(const char *file, const char *crl)
 {
 	struct tls_client_ca *ca = calloc(1, sizeof(*ca));
@@ -247,10 +247,10 @@ void tls_client_ca_free(struct tls_client_ca **cap)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Adds what in holds of its kind next: 1, 0 at the end, -1. */
+/* Adds the next object of its kind in in: 1, 0 at the end, -1. */
 typedef int add_next(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md);
 
-/* Whether the last error says that nothing of that kind follows. */
+/* True if the last error means that none of that kind follows. */
 static bool is_end(void)
 {
 	unsigned long e = ERR_peek_last_error();
@@ -284,7 +284,7 @@ static int next_list(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
 	return add_list(ca, list) && ok ? 1 : -1;
 }
 
-/* By the first error, which is the one nearest to the cause. */
+/* The first error, which is the nearest to the cause. */
 static const char *reason_of_file(void)
 {
 	unsigned long e = ERR_peek_error();
@@ -295,7 +295,7 @@ static const char *reason_of_file(void)
 	return text != NULL ? text : "unknown error";
 }
 
-/* All of one kind that are in the file; NULL, or why they cannot be read. */
+/* Adds all of one kind in the file; NULL, or why they cannot be read. */
 static const char *add_all(
 	struct tls_client_ca *ca, const char *file, EVP_MD_CTX *md, add_next *add, const char *none)
 {
@@ -342,7 +342,7 @@ struct tls_client_ca *tls_client_ca_load(
 	*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
 	ok = ca != NULL && md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
 	     read_files(ca, md, fault) && EVP_DigestFinal_ex(md, ca->id, NULL) == 1;
-	/* A list that something of is missing would let in who is revoked. */
+	/* An incomplete list would admit a revoked client. */
 	if (ok && tls_memory_failures() != failures) {
 		*fault = (struct tls_client_ca_fault){ .text = "TLS: out of memory" };
 		ok = false;

@@ -1,6 +1,6 @@
 /*
- * tls_ctx: sets up an SSL_CTX for each certificate: versions, ciphers, groups, ALPN, and the choice
- * among them by the name that a client asks for. Called by the master while it builds a generation.
+ * tls_ctx: sets up an SSL_CTX for each certificate: versions, ciphers, groups, ALPN, and their
+ * choice by the client's server name. Called by the master while it builds a generation.
  */
 #include "tls/tls_ctx.h"
 
@@ -20,7 +20,7 @@ enum { NAME_MAX_BYTES = 255 }; /* of a server name: TLSEXT_MAXLEN_host_name */
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 	const unsigned char *in, unsigned int inlen, void *arg)
 {
-	/* In the order of preference: of what both offer, the first here is chosen. The last is
+	/* In order of preference: the first one that the client offers is chosen. The last is
 	 * curl's. */
 	static const unsigned char offered[] = "\x02h2\x08http/1.1\x08http/1.0";
 	unsigned skip = tls_suites_carry_h2(ssl) ? 0 : sizeof("\x02h2") - 1;
@@ -35,14 +35,14 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *outle
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* RFC 6066, 3: any name is acknowledged; which site answers is decided per request. */
+/* RFC 6066, 3: any name is acknowledged; the site is chosen per request. */
 static int accept_name(SSL *ssl, int *alert, void *arg)
 {
 	(void)ssl, (void)alert, (void)arg;
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* RFC 6066, 3: a list of one name. OpenSSL refuses what is malformed, but only after this. */
+/* RFC 6066, 3: a list of one name. OpenSSL refuses a malformed one, but only later. */
 static struct slice asked_name(SSL *ssl)
 {
 	const unsigned char *p;
@@ -56,10 +56,9 @@ static struct slice asked_name(SSL *ssl)
 }
 
 /*
- * A ticket is good for its certificate and its name only: RFC 6066, 3, and what a client has
- * verified for one name must not speak for another. Who the client is was found by the authorities
- * and lists that there were then. Ticket keys are those of the SSL_CTX that a connection began
- * with, the default one's.
+ * A ticket is valid for its certificate and its name only: RFC 6066, 3; a client's verification of
+ * one name must not count for another. The client's identity was checked by the authorities and
+ * lists of that time. Ticket keys are those of the connection's first SSL_CTX, the default one's.
  */
 static bool bind_session(
 	SSL *ssl, const struct tls_cert *cert, const struct tls_client_ca *ca, struct slice name)
@@ -79,8 +78,8 @@ static bool bind_session(
 	       SSL_set_session_id_context(ssl, digest, sizeof(digest)) == 1;
 }
 
-/* Before OpenSSL looks for a session to resume, which its server name callback would be too late
- * for. */
+/* Called before OpenSSL looks for a session to resume; its server name callback would be too
+ * late. */
 static int choose_cert(SSL *ssl, int *alert, void *arg)
 {
 	const struct tls_ctx *ctx = arg;
@@ -114,8 +113,8 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	SSL_CTX_set_options(
 		ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
 			     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-			     /* Messages say their length in HTTP/2 and in HTTP/1: one that is cut
-			      * is not complete, with or without close_notify. */
+			     /* Messages have a length in HTTP/2 and in HTTP/1: a cut
+					  * one is incomplete, with or without close_notify. */
 			     SSL_OP_IGNORE_UNEXPECTED_EOF);
 	if (ctx->no_tickets)
 		SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
@@ -124,9 +123,7 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 	SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);
 	SSL_CTX_set_client_hello_cb(ssl, choose_cert, (void *)(uintptr_t)ctx);
 	SSL_CTX_set_tlsext_servername_callback(ssl, accept_name);
-	/*
-	 * Sessions live in tickets, which every worker can read; a cache would be one per worker.
-	 */
+	/* Sessions are in tickets, which every worker can read; a cache would be one per worker. */
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
 	tls_client_ca_prepare(ssl);
 	return SSL_CTX_set_min_proto_version(ssl, min) == 1 &&
@@ -148,9 +145,9 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13)
 }
 
 /*
- * The number that tells whether OpenSSL has what it needs: a suite or group that it has no memory
- * for it leaves out without a word, of a context, or of the process for good. So the first context
- * of a process asks for all that was made before, too.
+ * The number of failures before: a suite or group without memory is silently left out by OpenSSL,
+ * in a context, or in the process for good. So the first context of a process counts all earlier
+ * failures, too.
  */
 static unsigned failures_before(void)
 {
@@ -181,7 +178,7 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 		SSL_CTX_free(ssl);
 		ssl = NULL;
 	}
-	/* Errors of a rejected list of groups are not the cause of what follows. */
+	/* Errors of a rejected list of groups do not cause later ones. */
 	ERR_clear_error();
 	return ssl;
 }
@@ -193,7 +190,7 @@ static struct tls_cert *load_cert(const struct tls_ctx *ctx, const struct tls_fi
 	unsigned failures = tls_memory_failures();
 	struct tls_cert *c = ssl != NULL ? tls_cert_load(ssl, files, n, fault) : NULL;
 
-	/* A certificate that something of is missing is none. */
+	/* An incomplete certificate is none. */
 	if (c != NULL && tls_memory_failures() != failures) {
 		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
 		tls_cert_free(&c);

@@ -21,7 +21,7 @@ static void *counted(void *p)
 {
 	if (p != NULL)
 		return p;
-	/* OpenSSL 3.5 reports this by what it is about to make, and waits for itself for ever. */
+	/* OpenSSL 3.5 reports this by allocating, and would wait for itself for ever. */
 	if (starting) {
 		fputs("h2d: OpenSSL cannot start: out of memory\n", stderr);
 		_exit(1);

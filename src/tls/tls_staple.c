@@ -1,7 +1,7 @@
 /*
- * tls_staple: reads OCSP responses and has them shown; see tls_staple.h. The master reads the file,
- * a worker's handshakes ask what time it is. Each lies with its certificate (ex_data), so that no
- * handshake ever shows one of another.
+ * tls_staple: reads OCSP responses and staples them; see tls_staple.h. The master reads the file, a
+ * worker's handshakes check the time. Each is stored with its certificate (ex_data), so that no
+ * handshake sends one of another.
  */
 #include "tls/tls_staple.h"
 
@@ -18,17 +18,17 @@
 
 enum {
 	RESPONSE_MAX = 64 << 10,
-	SKEW_S = 300, /* the responder's clock may be ahead by as much */
+	SKEW_S = 300, /* the responder's clock may be ahead by this */
 };
 
 struct tls_staple {
-	const char *unfit;   /* whatever time it is; NULL: it fits */
-	int64_t from, until; /* seconds since 1970; until 0: it does not say */
+	const char *unfit;   /* at any time; NULL: fits */
+	int64_t from, until; /* seconds since 1970; until 0: unknown */
 	size_t n;
 	unsigned char der[];
 };
 
-/* --- which certificate has which -------------------------------------------------------------- */
+/* --- certificates' staples -------------------------------------------------------------------- */
 
 static int slot = -1; /* of ex_data */
 
@@ -51,7 +51,7 @@ const struct tls_staple *tls_staple_of(const X509 *leaf)
 	return slot >= 0 ? X509_get_ex_data(leaf, slot) : NULL;
 }
 
-/* --- what it says ----------------------------------------------------------------------------- */
+/* --- content ---------------------------------------------------------------------------------- */
 
 static bool is_octets(const ASN1_OCTET_STRING *s, const unsigned char *bytes, unsigned n)
 {
@@ -88,7 +88,7 @@ static OCSP_SINGLERESP *tls_staple_find(OCSP_BASICRESP *basic, const X509 *leaf,
 	return NULL;
 }
 
-/* RFC 6960, 4.2.2.2: by the issuer itself, or by whom that has authorised. */
+/* RFC 6960, 4.2.2.2: by the issuer itself, or by its delegate. */
 static bool is_signed(OCSP_BASICRESP *basic, X509 *issuer)
 {
 	X509_STORE *store = X509_STORE_new();
@@ -204,8 +204,8 @@ bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size
 
 /* --- handshakes ------------------------------------------------------------------------------- */
 
-/* As SSL_CTX_set_tlsext_status_cb(3) has it, for clients that ask, once the certificate is chosen.
- */
+/* The callback of SSL_CTX_set_tlsext_status_cb(3), for clients that ask, once the certificate is
+ * chosen. */
 static int show_staple(SSL *ssl, void *arg)
 {
 	const X509 *leaf = SSL_get_certificate(ssl);

@@ -1,7 +1,7 @@
 /*
- * tls_staple: what an authority says of a certificate, and until when (OCSP, RFC 6960): read from a
- * file, and shown with the certificate to clients that ask (RFC 6066, 8; RFC 8446, 4.4.2.1).
- * Nothing is ever asked for over the network. One that clients would not take is not shown.
+ * tls_staple: an authority's statement about a certificate, and its end (OCSP, RFC 6960): read from
+ * a file, and sent with the certificate to clients that ask (RFC 6066, 8; RFC 8446, 4.4.2.1). h2d
+ * never requests one over the network. One that clients would refuse is not sent.
  */
 #ifndef H2D_TLS_TLS_STAPLE_H
 #define H2D_TLS_TLS_STAPLE_H
@@ -13,9 +13,9 @@
 struct tls_staple;
 
 /*
- * Reads file, which is of leaf; issuer: that of leaf, NULL where it is not known: then the
- * signature is not looked at. From now on leaf has it, for as long as it lives. False, with why, if
- * the file has no response; one that does not fit is one, too.
+ * Reads file, the response for leaf; issuer: of leaf, NULL if unknown: then the signature is not
+ * checked. leaf keeps it for as long as it lives. False, with why, if the file has no response; an
+ * unfit one is one, too.
  */
 bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size);
 
@@ -23,13 +23,13 @@ bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size
 bool tls_staple_parse(
 	const unsigned char *der, size_t n, X509 *leaf, X509 *issuer, char *why, size_t size);
 
-/* The response of leaf; NULL: it has none. */
+/* The response of leaf; NULL: none. */
 const struct tls_staple *tls_staple_of(const X509 *leaf);
 
-/* Why it is not shown at now (seconds since 1970), a const string; NULL: it is. */
+/* Why it is not sent at now (seconds since 1970), a const string; NULL: it is. */
 const char *tls_staple_unfit(const struct tls_staple *s, int64_t now);
 
-/* Has handshakes of ssl show those of its certificates. */
+/* Makes handshakes of ssl send those of its certificates. */
 bool tls_staple_use(SSL_CTX *ssl);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * tls_suites: reads lists of words as OpenSSL has them, each word alone, because OpenSSL takes no
- * notice of one that it does not know. tls_ctx and sites/certs call it in the master; it logs
- * nothing.
+ * tls_suites: reads OpenSSL's lists of words, each word alone, because OpenSSL ignores one that it
+ * does not know. tls_ctx and sites/certs call it in the master; it never logs.
  */
 #include "tls/tls_suites.h"
 
@@ -23,13 +22,13 @@ static const char suites_tls13[] =
 	"TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
 /*
- * The first list needs OpenSSL 3.5. A client that sends a key for the hybrid group means what is
- * said to stay secret for decades; for all others X25519 is the cheapest for the server.
+ * The first list needs OpenSSL 3.5. A client that sends a key for the hybrid group needs secrecy
+ * for decades; for all others X25519 is the cheapest for the server.
  */
 static const char *const automatic[] = { "X25519MLKEM768:X25519:P-256:P-384",
 	"X25519:P-256:P-384" };
 
-/* Words that lists exclude to be safe, "!RC4", where OpenSSL has no such suites any more. */
+/* Words excluded to be safe, "!RC4", whose suites OpenSSL no longer has. */
 static const char *const gone[] = { "3DES", "DES", "EXP", "EXPORT", "EXPORT40", "EXPORT56", "IDEA",
 	"KRB5", "LOW", "MEDIUM", "RC2", "RC4", "SEED", "SSLv2", "aECDH", "kDH", "kDHd", "kDHr",
 	"kECDH", "kECDHe", "kECDHr" };
@@ -46,7 +45,7 @@ static bool is_tls13(struct slice word)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* The next word of *list, which is moved behind it; n 0: there is none. */
+/* Returns the next word of *list, and moves *list behind it; n 0: the end. */
 static struct slice next_word(const char **list)
 {
 	struct slice word;
@@ -57,7 +56,7 @@ static struct slice next_word(const char **list)
 	return word;
 }
 
-/* Anonymous and weak suites are suites, too, which the level of security keeps out. */
+/* Anonymous and weak suites count, too; the level of security excludes them. */
 static bool is_class(SSL_CTX *ssl, struct slice word)
 {
 	char text[128];
@@ -108,7 +107,7 @@ static bool is_group(SSL_CTX *ssl, struct slice word)
 	return SSL_CTX_set1_groups_list(ssl, text) == 1;
 }
 
-/* The first word that is none; n 0: all are. An empty list is one itself. */
+/* The first unknown word; n 0: none. An empty list is one itself. */
 static struct slice stranger(SSL_CTX *ssl, const char *list,
 	bool (*is_one)(SSL_CTX *ssl, struct slice word), bool *found)
 {
@@ -158,7 +157,7 @@ bool tls_suites_check_groups(const char *groups, struct tls_fault *fault)
 
 /* --- use -------------------------------------------------------------------------------------- */
 
-/* The words of list that are of TLS 1.3, or the others; "": there are none. */
+/* Picks the words of list for TLS 1.3, or the others; "": none. */
 static bool pick(const char *list, bool tls13, char out[LIST_MAX])
 {
 	size_t n = 0;
@@ -180,9 +179,9 @@ bool tls_suites_use(SSL_CTX *ssl, const char *ciphers)
 
 	if (!is_auto(ciphers) && (!pick(ciphers, false, tls12) || !pick(ciphers, true, tls13)))
 		return false;
-	/* For DHE, where a list has it: RFC 7919's groups, by the size of the certificate's key. */
+	/* For DHE in a list: RFC 7919's groups, by the size of the certificate's key. */
 	SSL_CTX_set_dh_auto(ssl, 1);
-	/* Whatever the list's level of security is, nobody serves without a key or in cleartext. */
+	/* At any level of security, no suite without a key or encryption is used. */
 	if (tls12[0] != '\0')
 		strcat(tls12, no_one_must);
 	return SSL_CTX_set_cipher_list(ssl, tls12[0] != '\0' ? tls12 : suites_tls12) == 1 &&
@@ -194,7 +193,7 @@ bool tls_suites_use_groups(SSL_CTX *ssl, const char *groups)
 	if (!is_auto(groups))
 		return SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)groups) == 1;
 	for (size_t i = 0; i < sizeof(automatic) / sizeof(automatic[0]); i++) {
-		/* The macro's own cast drops const; OpenSSL writes nothing there. */
+		/* The macro's own cast drops const; OpenSSL only reads. */
 		if (SSL_CTX_set1_groups_list(ssl, (void *)(uintptr_t)automatic[i]) == 1)
 			return true;
 	}

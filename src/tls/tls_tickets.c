@@ -1,7 +1,6 @@
 /*
- * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone calls what
- * writes; a worker's handshakes read. They lie in a memfd; a file of keys it reads, and keeps none
- * open.
+ * tls_tickets: keeps the keys of session tickets; see tls_tickets.h. The master alone writes; a
+ * worker's handshakes read. They are in a memfd; a file of keys is read, and not kept open.
  */
 #include "tls/tls_tickets.h"
 
@@ -28,17 +27,17 @@ enum {
 };
 
 /*
- * Two sets, of which turn says by its last bit the one that counts. The other one is written, then
- * turn: a master that dies at any point leaves a whole set.
+ * Two sets; the last bit of turn selects the valid one. The other one is written, then turn: a
+ * master that dies at any point leaves a whole set.
  */
 struct shared {
-	uint32_t turn;    /* atomic; 0: there are none yet */
-	uint64_t made_ms; /* clock_ms() of the key that encrypts; 0: it is somebody else's */
+	uint32_t turn;    /* atomic; 0: no keys yet */
+	uint64_t made_ms; /* clock_ms() of the encrypting key; 0: not our own */
 	struct tls_tickets sets[2];
 };
 
 static struct shared *shared;
-static int shared_fd = -1; /* the master's: for new processes to map it anew */
+static int shared_fd = -1; /* the master's: new processes map it anew */
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -50,8 +49,7 @@ static struct shared *map_keys(int fd, int how, void *at)
 	return p != MAP_FAILED ? p : NULL;
 }
 
-/* The master's mapping is older than the seal: whoever maps the memory from now on can only read.
- */
+/* The master's mapping is older than the seal: later mappings can only read. */
 static bool share(void)
 {
 	if (shared != NULL)
@@ -75,7 +73,7 @@ static void publish(const struct tls_tickets *from)
 {
 	uint32_t next = shared->turn + 1;
 
-	/* 0 means none, also behind 2^32 turns; the last bit still changes. */
+	/* 0 means none, also after 2^32 turns; the last bit still changes. */
 	next += next == 0 ? 2 : 0;
 	shared->sets[next % 2] = *from;
 	__atomic_store_n(&shared->turn, next, __ATOMIC_SEQ_CST);
@@ -114,7 +112,7 @@ bool tls_tickets_rotate(void)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* A set is whole if it was the one that counts before and behind: only the other is written. */
+/* A set is whole if it was valid before and after: only the other is written. */
 static void read_from(const struct shared *from, struct tls_tickets *to)
 {
 	uint32_t turn;
@@ -165,7 +163,7 @@ static bool begin_ticket(const unsigned char *key, const unsigned char *iv, EVP_
 	return ok;
 }
 
-/* As SSL_CTX_set_tlsext_ticket_key_evp_cb(3) has it; 2: a ticket by the first key is due. */
+/* The callback of SSL_CTX_set_tlsext_ticket_key_evp_cb(3); 2: a ticket by the first key is due. */
 static int key_of(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
 	EVP_MAC_CTX *mac, int encrypts)
 {
@@ -208,7 +206,7 @@ int tls_tickets_fd(void)
 	return shared_fd;
 }
 
-/* Both programs are to have the same layout of it. */
+/* Both programs must have the same layout. */
 bool tls_tickets_inherit(int fd)
 {
 	struct tls_tickets set = { 0 };
@@ -249,7 +247,7 @@ void tls_tickets_forget(void)
 
 /* --- a file of keys --------------------------------------------------------------------------- */
 
-/* A file that is being written has no whole number of keys, or one that is nothing but zeros. */
+/* A file being written has a part of a key, or only zeros. */
 static const char *check_keys(const unsigned char *buf, ssize_t n)
 {
 	static const unsigned char zeros[TLS_TICKETS_KEY];
