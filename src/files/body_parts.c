@@ -1,6 +1,6 @@
 /*
  * body_parts: makes the delimiters and heads of a multipart content at once, so that its length is
- * known, and reads the parts between them from the source it wraps. Called by protocols while they
+ * known, and reads the parts between them from the wrapped source. Called by protocols while they
  * make output; never copies content.
  */
 #include "files/reply_conditional.h"
@@ -18,8 +18,8 @@ struct part {
 
 struct body_parts {
 	struct body inner;
-	unsigned at, n;  /* the part that is sent; n: the last delimiter */
-	size_t head_off; /* bytes of its head that are emitted */
+	unsigned at, n;  /* the current part; n: the last delimiter */
+	size_t head_off; /* emitted bytes of its head */
 	struct part v[];
 };
 
@@ -33,7 +33,7 @@ static ssize_t parts_ready(struct body *b, size_t want)
 	return p->inner.ops->ready(&p->inner, want);
 }
 
-/* Its head is out: the part itself. */
+/* Begins the part itself, after its head. */
 static void begin_part(struct body_parts *p)
 {
 	const struct range *range = &p->v[p->at].range;
@@ -72,7 +72,7 @@ static void parts_rest(struct body *b)
 		p->inner.ops->rest(&p->inner);
 }
 
-/* All parts that are not over yet, and what lies between them: parts may be in any order. */
+/* Asks for all parts that are not over, and the bytes between them: parts may be in any order. */
 static bool parts_ask(const struct body *b, struct lender *lender)
 {
 	const struct body_parts *p = b->src;
@@ -125,8 +125,8 @@ static bool random_boundary(char text[2 * BOUNDARY_BYTES + 1])
 }
 
 /*
- * The delimiter in front of part i, and the part's own fields. In front of the first one CRLF may
- * be left away (RFC 2046, 5.1.1), but nginx and Apache send it, and zsync looks for it.
+ * The delimiter in front of part i, and the part's own headers. The first CRLF is optional (RFC
+ * 2046, 5.1.1), but nginx and Apache send it, and zsync needs it.
  */
 static struct slice make_head(const struct ranges *r, unsigned i, uint64_t size,
 	const char *boundary, struct slice type, struct arena *a)

@@ -1,7 +1,6 @@
 /*
  * disk: opens and closes the roots, counts files in use, and hands their steps to offload threads.
- * What is done with an open file is in disk_open.c, disk_etag.c and disk_body.c. It never blocks
- * the loop.
+ * disk_open.c, disk_etag.c and disk_body.c work on the files. It never blocks the loop.
  */
 #include "files/disk.h"
 
@@ -36,7 +35,7 @@ static void release_root(struct ref *ref)
 	free(r);
 }
 
-/* Is it the path's own fault, or the machine's? */
+/* True: the error is of the path, not of the machine. */
 static bool names_nothing(int error)
 {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP;
@@ -244,7 +243,7 @@ static void close_done(struct job *j)
 	free_file(disk_file_of(j));
 }
 
-/* Nobody needs it and no thread has it. */
+/* No request needs it and no thread has it. */
 static void end_file(struct disk_file *f)
 {
 	if (f->buf != NULL)
@@ -337,7 +336,7 @@ ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at)
 	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
-/* A doubt that nobody waits for. */
+/* A doubt whose answer is not awaited. */
 struct told {
 	struct doubt doubt;
 	char path[];
@@ -349,8 +348,8 @@ static void told(struct doubt *d)
 }
 
 /*
- * The keeper is told as well: the kernel need not have, of a write through a mapping or another
- * name. If memory is out, its next walk finds it.
+ * Tells the keeper, too: the kernel may not have, for a write through a mapping or another name. If
+ * memory is out, its next scan finds it.
  */
 static void tell_changed(struct disk_file *f)
 {

@@ -1,8 +1,7 @@
 /*
  * disk: files read from the disk for one response each. Steps that could block happen on offload
- * threads: a step answers its result at once, or DISK_LATER; then its plan says what comes behind
- * it. What is open is a body source; a request that goes away leaves its running step to end by
- * itself.
+ * threads: a step returns its result at once, or DISK_LATER; then its plan has the next call. An
+ * open file is a body source; a request that ends leaves its running step to end by itself.
  */
 #ifndef H2D_FILES_DISK_H
 #define H2D_FILES_DISK_H
@@ -24,23 +23,22 @@
 #include "request/req.h"
 
 /*
- * disk_root: a directory that the path of a root named when it was looked at. It is shared by all
- * files opened below it and lives until the last of them is closed, so that a thread never meets a
- * closed descriptor when the path names another one. References are the loop's; looking is a
- * thread's.
+ * disk_root: the directory of a root's path at the last look. It is shared by all files opened
+ * below it and lives until the last of them is closed, so that a thread never uses a closed
+ * descriptor when the path names another one. The loop counts references; a thread looks.
  */
 
 struct disk_root {
 	struct ref ref;
-	int fd; /* -1: the path named no directory */
+	int fd; /* -1: no directory at the path */
 	enum beneath_kind kind;
 	uint64_t dev, ino; /* 0, 0 without one */
 };
 
 /*
- * Looks at path: the directory it names now, one reference held by the caller. NULL if that is
- * still the one of now (NULL: none was looked at yet), if memory is out, or if something but the
- * path itself is in the way: then the caller goes on with now. May block.
+ * Looks at path: returns its directory, with one reference for the caller. NULL if that is still
+ * now's (NULL: none was looked at yet), if memory is out, or for an error other than the path's
+ * own: then the caller keeps now. May block.
  */
 struct disk_root *disk_root_look(const char *path, const struct disk_root *now);
 
@@ -49,41 +47,41 @@ enum {
 	DISK_SMALL = 64 << 10,  /* bytes read at once */
 	DISK_LARGE = 256 << 10, /* bytes read at once of large files, while few are being sent */
 	DISK_LARGE_MAX = 64,
-	DISK_TINY = 8 << 10,          /* bytes read at once when much is read and not sent */
-	DISK_BUFFERED_MAX = 64 << 20, /* bytes read and not sent: that is much */
-	DISK_EXACT = 16 << 10,        /* a stream that may send less gets what it may send */
-	DISK_EXTENSION = 8,           /* room behind a path for that of a file beside it, and NUL */
-	DISK_LOOK_MS = 400,           /* how long a root is taken for what its path names */
+	DISK_TINY = 8 << 10,          /* bytes read at once when many are read and unsent */
+	DISK_BUFFERED_MAX = 64 << 20, /* bytes read and unsent: the limit of that */
+	DISK_EXACT = 16 << 10,        /* a stream that may send less gets just that */
+	DISK_EXTENSION = 8,           /* room after a path for an extension and NUL */
+	DISK_LOOK_MS = 400,           /* how long the look at a root is valid */
 	DISK_SAMPLE = 64,
 };
 
-/* One root: its path, and what that named when it was last looked at. */
+/* A root: its path, and the directory found by the last look. */
 struct disk_tree {
-	const char *path;       /* "": none is configured */
+	const char *path;       /* "": none */
 	struct disk_root *root; /* one reference held */
-	uint64_t looked_ms;     /* when the look began that made it so */
+	uint64_t looked_ms;     /* time of the look that found root */
 	bool doubted;           /* look again before the next use */
 };
 
 struct disk {
 	struct offload *offload;
 	struct doubt_client *doubts;
-	uint64_t max_file_size; /* up to here a file's entity tag is of its content */
+	uint64_t max_file_size; /* largest file whose entity tag is of its content */
 	struct disk_tree *trees;
 	unsigned ntrees;
 	struct pool tiny, small, large;
 	struct escapes *escapes;
-	const struct prefix_index *uploads; /* folders of uploads, by their real paths */
+	const struct prefix_index *uploads; /* directories of uploads, by their real paths */
 	struct places places;
-	struct disk_tag *tags; /* entity tags that were made; disk_etag.c's */
-	unsigned next_tag;     /* likewise */
-	uint64_t silent_ms;    /* until then no shortage is logged */
+	struct disk_tag *tags; /* entity tags made; disk_etag.c's */
+	unsigned next_tag;     /* disk_etag.c's, too */
+	uint64_t silent_ms;    /* no shortage is logged until then */
 	unsigned waiting;      /* files with a request */
 	unsigned live;         /* files in all */
 	bool ending;
-	struct disk_warm *warm; /* DISK_WARM of them, once one is there; disk_body.c's */
-	uint32_t range_look;    /* tells which bytes are looked at next; disk_body.c's */
-	bool range_told;        /* the log has said why none goes out from the file itself */
+	struct disk_warm *warm; /* DISK_WARM of them, or NULL; disk_body.c's */
+	uint32_t range_look;    /* selects the next bytes to look at; disk_body.c's */
+	bool range_told;        /* the log has the reason why no file is sent by sendfile */
 };
 
 /* Bytes read, shared with the connections that send them. */
@@ -94,20 +92,20 @@ struct disk_buf {
 	char data[];
 };
 
-/* Bytes of it, by which a file that grew is told from one that was written anew. */
+/* Sampled bytes, to distinguish a file that grew from a rewritten one. */
 struct disk_sample {
 	uint64_t at;
-	size_t n; /* 0: none was taken */
+	size_t n; /* 0: none */
 	char bytes[DISK_SAMPLE];
 };
 
-/* Pieces that go out from the file itself, as ranges of a queue: see disk_body.c. */
+/* Pieces sent from the file itself, as ranges of a queue: see disk_body.c. */
 struct disk_range {
 	struct ref_file file;
-	bool wanted; /* the configuration and the connection: set before it is read */
+	bool wanted; /* by the configuration and the connection: set before reading */
 };
 
-/* A piece of a file that was in memory, as the kernel said then. */
+/* A piece of a file that was in memory at the last check. */
 struct disk_warm {
 	uint64_t dev, ino, piece, ms;
 };
@@ -124,76 +122,74 @@ extern const struct states disk_states;
 
 struct disk_file;
 
-/* The step that a thread takes in a state, and its end on the loop, while somebody waits
- * for it: f->result is how it went. */
+/* The step of a state in a thread, and its end on the loop, if still needed, with the result in
+ * f->result. */
 struct disk_plan {
 	struct {
-		void (*run)(struct job *j); /* NULL: no thread does anything */
+		void (*run)(struct job *j); /* NULL: no thread is needed */
 		void (*then)(struct disk_file *f);
 	} steps[DISK_STATES];
 };
 
 struct disk_file {
 	struct disk *disk;
-	struct h2d_req *req; /* NULL: it went away */
+	struct h2d_req *req; /* NULL: the request has ended */
 	enum disk_state state;
 	const struct disk_plan *plan;
 	void *ctx;
-	struct file_id file_id; /* once open: of the file that is sent; while it is, as last seen */
-	int64_t mtime;          /* seconds; of the file that was asked for */
-	struct etag etag;       /* n 0: it has none now */
+	struct file_id file_id; /* once open: of the file sent; while it is sent, as last seen */
+	int64_t mtime;          /* seconds; of the requested file */
+	struct etag etag;       /* n 0: none now */
 
-	/* Files beside it: asked for in disk_file_beside(), found by disk_file_open(). */
+	/* Files beside it: requested by disk_file_beside(), found by disk_file_open(). */
 	enum coding beside[CODINGS];
-	unsigned nbeside, nwanted; /* beside[nwanted] and what follows are not to be sent */
-	enum coding coding; /* coding of the file that is sent: one beside it, or CODING_IDENTITY:
-			       itself */
-	bool has_beside;    /* there is one of them */
+	unsigned nbeside, nwanted; /* beside[nwanted] and later ones are not sent */
+	enum coding coding; /* coding of the file sent: one beside it, or CODING_IDENTITY: itself */
+	bool has_beside;    /* at least one exists */
 
-	unsigned spelled; /* segments of path whose spelling matters */
+	unsigned spelled; /* segments of path whose spelling is checked */
 	struct place place;
 	struct job job;
 	bool busy;      /* a thread has it */
 	bool counted;   /* in files_open */
-	bool no_nowait; /* its file system does not know RWF_NOWAIT */
-	char *escape;   /* the one that leads out of it, see escape.h; NULL: none was found */
+	bool no_nowait; /* its file system has no RWF_NOWAIT */
+	char *escape;   /* the link that leads out, see escape.h; NULL: none found */
 	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS or 0; set before it is opened */
-	bool asks; /* likewise: where other machines write, its directories are asked for the name
-		      first; else only for one that this machine's kernel does not know */
-	bool uploaded; /* it was opened in a folder of uploads, by whatever links */
+	bool asks; /* likewise: on file systems that other machines write, refreshes the directories
+		    * first; else only for a name unknown to this kernel */
+	bool uploaded; /* opened in a directory of uploads, by any links */
 	struct disk_tree *tree;
 	const char *look_at;     /* a root for the thread to look at, too; NULL: none */
 	struct disk_root *root;  /* one reference held */
-	struct disk_root *newer; /* the directory that the look found instead */
-	uint64_t asked_ms;       /* clock_ms() when the thread was asked */
+	struct disk_root *newer; /* the other directory that the look found */
+	uint64_t asked_ms;       /* clock_ms() of the order to the thread */
 	int fd, result;
 	enum beneath_kind kind;
 	int64_t seen_ns; /* coarse wall clock before file_id was taken */
 	struct disk_buf *buf;
 	size_t at, have; /* bytes of buf not emitted yet */
-	size_t piece;    /* bytes that a thread is to read */
+	size_t piece;    /* bytes for the thread to read */
 	uint64_t off;    /* of the next byte to read */
 	struct disk_sample first, last;
 	struct disk_range range;
 	char path[]; /* below root, NUL-terminated */
 };
 
-/* Looks at the roots; one that is not there may come. NULL with errno. */
+/* Looks at the roots; a missing one may come later. NULL with errno. */
 struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
 	struct doubt_client *doubts);
 
-/* Gives back the buffers that are kept. */
+/* Frees kept buffers. */
 void disk_trim(struct disk *d);
 
-/* After the last request is gone; ends when the last thread comes back. */
+/* Called after the last request; completes when the last thread is done. */
 void disk_free(struct disk **d);
 
-/* Something of its own keeps it, its places and its roots, until it lets go; see disk_free(). */
+/* Keeps it, its places and its roots until the other call; see disk_free(). */
 void disk_hold(struct disk *d);
 void disk_let_go(struct disk *d);
 
-/* The directory of root is known to be (dev, ino) now, 0, 0 for none: if ours differs, it is looked
- * for. */
+/* Reports root's present directory (dev, ino), 0, 0 for none: if ours differs, a look follows. */
 void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
 
 /* For req; path is copied. ctx: of the plan. NULL when memory is out. */
@@ -201,45 +197,45 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	struct slice path, const struct disk_plan *plan, void *ctx);
 
 /*
- * Before opening: a regular file beside it, of the same name with the extension of that coding and
- * not older, is to be sent instead (wanted; the first one asked for wins), or only looked for
- * (!wanted; after all those that are).
+ * Called before opening: a regular file beside it, of the same name with the extension of that
+ * coding and not older, is sent instead (wanted; the first call wins), or only looked for (!wanted;
+ * after all wanted ones).
  */
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
 
 /*
- * Looks for it, and leaves it open if there is a place. 0: found; -EISDIR; -ENOENT: also whatever
- * is no regular file; another -errno; DISK_LATER.
+ * Looks for it, and leaves it open if there is a place. 0: found; -EISDIR; -ENOENT: also for other
+ * than regular files; another -errno; DISK_LATER.
  */
 int disk_file_open(struct disk_file *f);
 
-/* Behind the step of DISK_OPEN: as disk_file_open(). */
+/* disk_file_open() after the step of DISK_OPEN. */
 int disk_file_opened(struct disk_file *f);
 
-/* True: the file is open. Otherwise it can be told what was found, and nothing be sent. */
+/* True: the file is open. Otherwise only its facts are known. */
 static inline bool disk_file_is_open(const struct disk_file *f)
 {
 	return f->fd >= 0;
 }
 
-/* Looks for it once more, when it has a place: then it is open, if it is still there. */
+/* Looks for it again, when it has a place: then it is open, if it still exists. */
 int disk_file_open_in_turn(struct disk_file *f);
 
 /* Finds f->etag, or makes it. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
 
-/* Behind the step of DISK_TAG: as disk_file_etag(). */
+/* disk_file_etag() after the step of DISK_TAG. */
 int disk_file_tagged(struct disk_file *f);
 
-/* Its response begins: whoever needs its place may have it while nothing is read, and it is opened
- * again for the next piece. */
+/* The response begins: others may take its place between reads; it is reopened for the next piece.
+ */
 void disk_file_begin(struct disk_file *f);
 
-/* The request needs it no more; from now on nothing is called back. */
+/* The request needs it no more; no callback will come. */
 void disk_file_close(struct disk_file **f);
 
-/* Makes f the source of b: closing b closes f. Before it is open, too: b is how a request that goes
- * away says so. */
+/* Makes f the source of b: closing b closes f. Also before it is open: the end of a request closes
+ * b. */
 void disk_file_attach(struct disk_file *f, struct body *b);
 
 /* Steps for plans. */
@@ -266,25 +262,23 @@ static inline enum job_class disk_file_class(const struct disk_file *f)
 
 /* The one writer of f->state. */
 void disk_file_go(struct disk_file *f, enum disk_state state);
-/* Goes to that state, and has a thread take its step. DISK_LATER, or -errno. */
+/* Goes to that state, and makes a thread take its step. DISK_LATER, or -errno. */
 int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class class);
 void disk_file_lend(struct disk_file *f);
 void disk_file_try_place(struct disk_file *f);
 bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p));
-/* Opens the file of f->file_id, if its name still leads to it: else -EAGAIN; flags: of beneath.h.
- */
+/* Opens the file of f->file_id, if its name still names it: else -EAGAIN; flags: of beneath.h. */
 int disk_file_reopen(struct disk_file *f, unsigned flags);
-/* Adds the extension of a coding to f->path, until it is cut to the length that is answered. */
+/* Appends a coding's extension to f->path, until it is cut to the returned length. */
 size_t disk_file_extend(struct disk_file *f, enum coding coding);
 void disk_file_cut(struct disk_file *f, size_t n);
-/* True: it is open. False: it has failed, or something is under way; then the request is resumed.
- */
+/* True: it is open. False: it failed, or a step is under way that resumes the request. */
 bool disk_file_regain(struct disk_file *f);
 void disk_file_fail(struct disk_file *f, int rc);
-/* The head of its response is about to say its entity tag: takes a sample of the first bytes of a
- * long one, if they are in memory. */
+/* Called before its response's head is sent with the entity tag: samples the first bytes of a long
+ * file, if they are in memory. */
 void disk_file_sample_first(struct disk_file *f);
-/* Reads as many of these bytes as are in memory; 0 if a thread must read; or -errno. */
+/* Reads those of the bytes that are in memory; 0 if a thread must read; or -errno. */
 ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at);
 
 #endif

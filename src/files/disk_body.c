@@ -1,7 +1,7 @@
 /*
  * disk_body: a file as the source of a response: one piece at a time, read on the loop when its
  * bytes are in memory, else in a thread. Each piece is checked: a file that shrank or was written
- * since it was opened ends its response, and nothing else; one that only grew does not.
+ * since it was opened ends its response only; one that only grew does not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,18 +19,17 @@
 enum {
 	WAIT_TRIES = 20,
 	WAIT_NS = 5000000,
-	RANGE_LEAST = 32 << 10, /* for less, the calls cost what the copies do */
-	RANGE_PIECE = 1 << 20,  /* bytes of which it is found out whether they are in memory, each
-				 * from a multiple on */
-	RANGE_STEP = 64 << 10,  /* bytes of which one is looked at */
-	RANGE_WARM_MS = 1000,   /* for how long the answer is taken */
+	RANGE_LEAST = 32 << 10, /* for less, the calls cost as much as the copies */
+	RANGE_PIECE = 1 << 20,  /* unit of the check for bytes in memory, aligned */
+	RANGE_STEP = 64 << 10,  /* one byte is checked of so many */
+	RANGE_WARM_MS = 1000,   /* how long the result is valid */
 	/* The end of a file is read: a response whose last bytes may come back is not over. */
 	RANGE_REST = DISK_TINY,
 };
 
 /* --- is it the same? -------------------------------------------------------------------------- */
 
-/* All n bytes: 0, -EAGAIN if there are fewer, -errno. */
+/* Reads all n bytes: 0, -EAGAIN if there are fewer, -errno. */
 static int read_all(struct disk_file *f, char *to, size_t n, uint64_t at)
 {
 	while (n > 0) {
@@ -58,8 +57,8 @@ static int look_at_file(const struct disk_file *f, struct file_id *now)
 }
 
 /*
- * Behind a read: whether the file is what its response announced, as far as that can be told. 0;
- * -EAGAIN: no; -errno; DISK_LATER, on the loop alone: a thread must look closer.
+ * Called after a read: checks if the file is still the one announced. 0; -EAGAIN: no; -errno;
+ * DISK_LATER, on the loop alone: a thread must look closer.
  */
 static int check_file(struct disk_file *f)
 {
@@ -74,8 +73,8 @@ static int check_file(struct disk_file *f)
 }
 
 /*
- * A write(2) moves mtime first and the size when its bytes are there. In between an append looks as
- * an edit does, so its end is waited for.
+ * A write(2) changes mtime first and the size when its bytes are written. In between an append
+ * looks like an edit, so waits for its end.
  */
 static int look_behind_a_write(const struct disk_file *f, struct file_id *now)
 {
@@ -98,9 +97,8 @@ static bool is_there(struct disk_file *f, const struct disk_sample *s)
 }
 
 /*
- * A file that was emptied and written again may be longer than before, too. Where no bytes of it
- * are known there is its entity tag to tell it by, if that is of its content; without a strong one
- * nothing was promised.
+ * A file truncated and rewritten may be longer than before, too. Without known bytes its entity tag
+ * decides, if that is of its content; without a strong one there was no promise.
  */
 static bool is_the_same(struct disk_file *f)
 {
@@ -115,7 +113,7 @@ static bool is_the_same(struct disk_file *f)
 	       slice_eq(etag_slice(&now), etag_slice(&f->etag));
 }
 
-/* In a thread. */
+/* Runs in a thread. */
 static int check_closely(struct disk_file *f)
 {
 	struct file_id now = { 0 };
@@ -151,7 +149,7 @@ void disk_file_sample_first(struct disk_file *f)
 		take_sample(&f->first, bytes, (size_t)n, 0);
 }
 
-/* The n bytes at that place of the file were read, to be sent. */
+/* Samples the n bytes at that place of the file, which were read to be sent. */
 static void sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at)
 {
 	size_t some = n < DISK_SAMPLE ? n : DISK_SAMPLE;
@@ -165,11 +163,11 @@ static void sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at
 
 /*
  * With sendfile = true they go to the socket from the page cache (sendfile(2)). A piece is checked
- * as one that is read, but what is written to the file behind the check goes out with it. The loop
- * must not wait for a disk: what is not in memory is read as ever, by a thread.
+ * like one that is read, but later writes to the file go out with it. The loop must not wait for a
+ * disk: bytes not in memory are read by a thread.
  */
 
-/* Its file system does not say what is in memory. */
+/* The file system cannot tell cached bytes. */
 static void give_up(struct disk_file *f)
 {
 	if (!f->disk->range_told)
@@ -181,8 +179,8 @@ static void give_up(struct disk_file *f)
 }
 
 /*
- * Whether n bytes seem to be, by one of each step. Another one each time: what is looked at counts
- * as used for the kernel, which would keep it, and drop what lies between.
+ * True if n bytes seem to be in memory, by one byte of each step. Another one each time: the kernel
+ * counts a checked byte as used, would keep it, and drop those between.
  */
 static bool is_cached(struct disk_file *f, uint64_t at, size_t n)
 {
@@ -199,7 +197,7 @@ static bool is_cached(struct disk_file *f, uint64_t at, size_t n)
 	return true;
 }
 
-/* The place of a piece among those that are remembered. NULL: memory is out. */
+/* The slot of a piece among those remembered. NULL: memory is out. */
 static struct disk_warm *place_of(struct disk *d, uint64_t ino, uint64_t piece)
 {
 	uint64_t hash = (ino * 31 + piece) * UINT64_C(0x9e3779b97f4a7c15);
@@ -209,8 +207,7 @@ static struct disk_warm *place_of(struct disk *d, uint64_t ino, uint64_t piece)
 	return d->warm != NULL ? &d->warm[hash >> 32 & (DISK_WARM - 1)] : NULL;
 }
 
-/* Whether a piece is in memory: it costs 12 µs to find out, and what one client is sent another
- * asks for, too. */
+/* True if a piece is in memory: the check takes 12 µs, and other clients request the same piece. */
 static bool is_warm(struct disk_file *f, uint64_t piece)
 {
 	const struct file_id *id = &f->file_id;
@@ -232,7 +229,7 @@ static bool is_warm(struct disk_file *f, uint64_t piece)
 	return true;
 }
 
-/* How many of the next n bytes are. */
+/* The number of the next n bytes that are. */
 static size_t warm_bytes(struct disk_file *f, size_t n)
 {
 	uint64_t end = f->off;
@@ -252,14 +249,14 @@ static bool sample_now(struct disk_file *f, uint64_t at)
 	return true;
 }
 
-/* How many of the next bytes, at most want, may go out from the file itself; 0: they are to be
- * read. It is open. */
+/* The number of the next bytes, at most want, to send from the file itself; 0: they must be read.
+ * It is open. */
 static size_t range_ready(struct disk_file *f, const struct body *b, size_t want)
 {
 	uint64_t most;
 
-	/* The parts of a multipart content have lengths of their own, to which nothing comes back.
-	 */
+	/* Parts of a multipart content have lengths of their own, to which no bytes can come
+	 * back. */
 	if (!f->range.wanted || b != &f->req->reply.body || b->left < RANGE_LEAST + RANGE_REST)
 		return 0;
 	if (f->kind == BENEATH_REMOTE) {
@@ -271,7 +268,7 @@ static size_t range_ready(struct disk_file *f, const struct body *b, size_t want
 	if (want < RANGE_LEAST || (f->first.n == 0 && !sample_now(f, f->off)) ||
 		!sample_now(f, f->off + want - DISK_SAMPLE))
 		return 0;
-	/* A read finds the same fault, and says so. */
+	/* A read finds the same fault, and reports it. */
 	if (check_file(f) != 0)
 		return 0;
 	COUNT(sendfile_pieces, 1);
@@ -329,14 +326,14 @@ static void buf_release(struct ref *ref)
 	pool_put(pool_of(buf->disk, buf->size), buf);
 }
 
-/* Bytes that were read and are not sent are more than the worker's share of memory for them. */
+/* True: read but unsent bytes exceed the worker's share of memory. */
 static bool buffers_many(const struct disk *d)
 {
 	return (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
 	       DISK_BUFFERED_MAX;
 }
 
-/* Large ones only while they are few: slow readers hold on to them. */
+/* Large ones only while there are few: slow readers keep them long. */
 static uint32_t size_for(const struct disk *d, uint64_t n)
 {
 	if (n <= DISK_TINY || buffers_many(d))
@@ -387,7 +384,8 @@ void disk_read_then(struct disk_file *f)
 	req_resume(f->req);
 }
 
-/* Gets a next piece of the left bytes, of which want may be sent now, or a thread to read it. */
+/* Gets the next piece of the left bytes, of which want may be sent now, or makes a thread read it.
+ */
 static void fill_piece(struct disk_file *f, uint64_t left, size_t want)
 {
 	ssize_t got;

@@ -1,9 +1,9 @@
 /*
- * disk_etag: the entity tag of an open file. One that is short enough for an image has that of its
- * content, hashed in a thread unless it is remembered; from a longer one nothing is read. A file
- * that is hashed holds still: from then on every write moves the time stamps, so that the pieces
- * that are sent, each checked by them, are of the content that was hashed. One that goes on
- * changing has no tag. See disk.h.
+ * disk_etag: the entity tag of an open file. A file short enough for an image gets that of its
+ * content, hashed in a thread unless it is remembered; a longer one is not read. A file is hashed
+ * once it is settled: from then on every write changes the time stamps, so that the sent pieces,
+ * each checked by them, are of the hashed content. A file that keeps changing has no tag. See
+ * disk.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,15 +22,15 @@ enum {
 	SETTLE_NS = 5000000,
 };
 
-#define YOUNG_NS INT64_C(60000000000) /* a file is young so long behind its last change */
+#define YOUNG_NS INT64_C(60000000000) /* a file is young so long after its last change */
 
 struct disk_tag {
 	struct file_id id;
 	struct etag etag;
-	uint64_t until_ms; /* 0: nothing is remembered */
+	uint64_t until_ms; /* 0: not remembered */
 };
 
-/* --- what was hashed -------------------------------------------------------------------------- */
+/* --- remembered tags -------------------------------------------------------------------------- */
 
 /* NULL: memory is out. */
 static struct disk_tag *set_of(struct disk *d, const struct file_id *id)
@@ -55,8 +55,8 @@ static bool recall_tag(struct disk *d, const struct file_id *id, struct etag *e)
 	return false;
 }
 
-/* The stamps of a young file may be those of a write(2) that is under way, so they are trusted for
- * a moment; another machine's clock may have set them, too. */
+/* A young file's stamps may be of a write(2) under way, so they are trusted briefly; another
+ * machine's clock may have set them, too. */
 static void remember_tag(struct disk_file *f)
 {
 	struct disk *d = f->disk;
@@ -71,7 +71,7 @@ static void remember_tag(struct disk_file *f)
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
-/* Takes f->file_id anew. 0; -EAGAIN: it is another one; -errno. */
+/* Updates f->file_id. 0; -EAGAIN: another file; -errno. */
 static int look_again(struct disk_file *f)
 {
 	struct file_id before = f->file_id;
@@ -84,8 +84,8 @@ static int look_again(struct disk_file *f)
 	return file_id_eq(&before, &f->file_id) ? 0 : -EAGAIN;
 }
 
-/* Waits until the next write would be seen in f->file_id: a tick after the last one. 0; -EAGAIN: it
- * goes on changing; -errno. */
+/* Waits until f->file_id would show the next write: a tick after the last one. 0; -EAGAIN: it keeps
+ * changing; -errno. */
 static int settle_file(struct disk_file *f)
 {
 	int rc = 0;
@@ -111,7 +111,7 @@ static int find_etag(struct disk_file *f)
 void disk_tag_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
-	bool passing = f->fd < 0; /* without a place: open for as long as a thread needs it */
+	bool passing = f->fd < 0; /* without a place: open only while a thread needs it */
 
 	f->result = passing ? disk_file_reopen(f, 0) : 0;
 	if (f->result == 0)
@@ -130,7 +130,7 @@ int disk_file_tagged(struct disk_file *f)
 	if (f->result == 0)
 		remember_tag(f);
 	if (f->result == -EAGAIN) {
-		/* It is being written: served, but with nothing that promises bytes. */
+		/* A file being written is served, but without promises about bytes. */
 		f->etag.n = 0;
 		f->result = 0;
 	}

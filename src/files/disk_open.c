@@ -1,7 +1,7 @@
 /*
- * disk_open: from a name to a descriptor: on the loop where that cannot block, else in a thread,
- * which also looks whether the root's path still names the same directory. Files beside it that
- * hold it in a coding are opened in the same step. See disk.h.
+ * disk_open: from a name to a descriptor: on the loop if that cannot block, else in a thread, which
+ * also checks that the root's path still names the same directory. Files beside it in a coding are
+ * opened in the same step. See disk.h.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,14 +15,14 @@
 #include "files/escape.h"
 #include "image/beneath.h"
 
-/* A regular file that was opened. */
+/* An open regular file. */
 struct opened {
 	int fd;
 	struct file_id file_id;
 	int64_t seen_ns; /* coarse wall clock before file_id was taken */
 };
 
-/* The regular file at path. 0, or -errno. */
+/* Opens the regular file at path. 0, or -errno. */
 static int open_regular(
 	const struct disk_root *root, const char *path, unsigned flags, struct opened *o)
 {
@@ -37,15 +37,15 @@ static int open_regular(
 }
 
 /*
- * The file beside o in f->beside[i], if it is not older. *best may become it. 0, or what only a
- * thread can find out.
+ * Tries the file beside o in f->beside[i], if it is not older. *best may become it. 0, or an error
+ * that a thread must resolve.
  */
 static int try_beside(struct disk_file *f, const struct disk_root *root, unsigned flags, unsigned i,
 	const struct opened *o, struct opened *best)
 {
 	size_t n = disk_file_extend(f, f->beside[i]);
 	struct opened found;
-	/* No link: the image, which holds no links, would not have it. */
+	/* No link: the image, which has no links, would lack it. */
 	int rc = open_regular(root, f->path, flags | BENEATH_NO_LINK, &found);
 
 	disk_file_cut(f, n);
@@ -54,7 +54,7 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 				       (flags & BENEATH_SAME_MOUNT && rc == -EXDEV)
 			       ? rc
 			       : 0;
-	/* No coding makes nothing of something: an empty file is about to be written. */
+	/* No coding of content is empty: an empty file is about to be written. */
 	f->has_beside = found.file_id.size > 0 && found.file_id.mtime_ns >= o->file_id.mtime_ns;
 	if (!f->has_beside || i >= f->nwanted) {
 		close(found.fd);
@@ -72,7 +72,7 @@ static void take_found(struct disk_file *f, const struct opened *found)
 	f->seen_ns = found->seen_ns;
 }
 
-/* The file, or one beside it. */
+/* Opens the file, or one beside it. */
 static int open_best(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
 	struct opened o, best;
@@ -96,7 +96,7 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 	return 0;
 }
 
-/* Where links have led to; what cannot be told is taken for an upload. */
+/* True if links led into uploads; if unknown, it is taken for one. */
 static bool is_uploaded(const struct disk_file *f)
 {
 	const struct prefix_index *x = f->disk->uploads;
@@ -116,7 +116,7 @@ static bool is_uploaded(const struct disk_file *f)
 	return e != NULL;
 }
 
-/* Opens the file, unless it has another name there. */
+/* Opens the file, unless its directory spells it otherwise. */
 static int open_spelled(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
 	int rc = open_best(f, root, flags), checked;
@@ -135,9 +135,8 @@ static int open_spelled(struct disk_file *f, const struct disk_root *root, unsig
 }
 
 /*
- * Opens the file on another mount, which other machines may write to. This machine's kernel may
- * believe what it knew of a name a while ago: where people upload it is made to ask, and elsewhere
- * for what is missing.
+ * Opens the file on another mount, which other machines may write to. This machine's kernel may use
+ * an old copy of a name: it is refreshed for uploads, and elsewhere for a missing file.
  */
 static int open_remote(struct disk_file *f, const struct disk_root *root)
 {
@@ -178,19 +177,19 @@ void disk_open_run(struct job *j)
 	keep_what_has_a_place(f);
 }
 
-/* The tree's root is what the last look found. */
+/* Stores the result of the last look at the tree's root. */
 static void looked(struct disk_file *f)
 {
 	struct disk_tree *t = f->tree;
 	bool found = f->newer != NULL;
 
-	/* It was looked for there, and will be when it is opened again. */
+	/* The file was found there, and will be when it is reopened. */
 	if (found) {
 		ref_put(&f->root->ref);
 		f->root = f->newer;
 		f->newer = NULL;
 	}
-	/* Another look began after this one and is done. */
+	/* A later look is already done. */
 	if ((int64_t)(f->asked_ms - t->looked_ms) < 0)
 		return;
 	t->looked_ms = f->asked_ms;
@@ -220,7 +219,7 @@ int disk_file_opened(struct disk_file *f)
 	if (f->look_at != NULL)
 		looked(f);
 	f->look_at = NULL;
-	/* A thread may write f->result from here on: it is not this function's any more. */
+	/* A thread may write f->result from here on: this function must not. */
 	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
 		rc = disk_file_submit(f, DISK_OPEN, JOB_REMOTE);
 	if (rc == DISK_LATER)
@@ -264,7 +263,7 @@ static void granted(struct place *p)
 	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
 	int rc = open_now(f);
 
-	/* Else it is a thread's. */
+	/* Else a thread does it. */
 	if (rc == DISK_LATER)
 		return;
 	f->result = rc;

@@ -1,7 +1,7 @@
 /*
- * disk_place: the place of a file among those that are open. While nothing reads it, whoever needs
- * the place may have it: its descriptor is closed, and for the next piece the file is opened again,
- * by its identity. Called by the other disk_*.c; never sends anything. See disk.h.
+ * disk_place: the place of a file among those that are open. Between reads, others may take the
+ * place: its descriptor is closed, and for the next piece the file is reopened, by its identity.
+ * Called by the other disk_*.c; never sends. See disk.h.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "files/disk.h"
 #include "request/req_client.h"
 
-/* A file that was written to meanwhile may have grown: its next read compares what was sent. */
+/* A file written meanwhile may have grown: its next read compares the sent bytes. */
 static bool is_same(const struct disk_file *f, const struct file_id *now)
 {
 	return now->dev == f->file_id.dev && now->ino == f->file_id.ino &&
@@ -140,7 +140,7 @@ void disk_reopen_then(struct disk_file *f)
 	req_resume(f->req);
 }
 
-/* Opens the file, which has a place. True: it is open now; false: later, or it failed. */
+/* Opens the file, which has a place. True: open now; false: later, or it failed. */
 static bool reopen(struct disk_file *f)
 {
 	bool remote = f->kind == BENEATH_REMOTE;

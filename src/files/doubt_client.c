@@ -1,4 +1,4 @@
-/* doubt_client: asks keepers, matches their answers, and gives up in time; see doubt_client.h. */
+/* doubt_client: asks keepers, matches their answers, with a time limit; see doubt_client.h. */
 #include "files/doubt_client.h"
 
 #include <errno.h>
@@ -21,17 +21,17 @@ static void end_keeper(struct doubt_keeper *k)
 		loop_unwatch(k->client->loop, &k->watch);
 	close(k->watch.fd);
 	k->watch.fd = -1;
-	/* Not the turn's, here and below: an image may have ticked since that began. */
+	/* Not the turn's time, here and below: an image may have ticked since. */
 	k->gone_ms = clock_now_ms();
 }
 
-/* Whether a worker may be using its images: its last tick is from before it went. */
+/* True if a worker may use its images: its last tick is from before its end. */
 static bool is_used(const struct doubt_keeper *k, uint64_t now)
 {
 	return k->watch.active || (k->gone_ms != 0 && now - k->gone_ms <= IMAGE_TICK_MAX_MS);
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 static void send_to(struct doubt_client *c, struct doubt *d, unsigned keeper)
 {
@@ -42,7 +42,7 @@ static void send_to(struct doubt_client *c, struct doubt *d, unsigned keeper)
 	};
 	int rc = doubt_send(c->keepers[keeper].watch.fd, &msg, d->path, c->answer);
 
-	/* Whatever else is wrong, it is waited for as long as for one that went. */
+	/* For other errors, it is awaited as long as one that has ended. */
 	if (rc != -EAGAIN && rc != -ETOOMANYREFS && rc != -ENOBUFS && rc != -ENOMEM)
 		d->unsent &= (uint8_t) ~(1U << keeper);
 }
@@ -88,7 +88,7 @@ void doubt_client_cancel(struct doubt *d)
 	list_remove(&d->node);
 }
 
-/* --- what comes of it ------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void finish_doubt(struct doubt *d)
 {
@@ -111,7 +111,7 @@ static bool finish_one_answered(struct doubt_client *c)
 	return false;
 }
 
-/* No image of k is used any more, so that is its answer to all. */
+/* No image of k is used any more, which answers all of its doubts. */
 static void take_farewell(struct doubt_client *c, struct doubt_keeper *k)
 {
 	uint8_t others = (uint8_t) ~(1U << (k - c->keepers));
@@ -127,7 +127,7 @@ static void take_farewell(struct doubt_client *c, struct doubt_keeper *k)
 		;
 }
 
-/* Answers come in the order of the questions, so it is among the first. */
+/* Answers come in the order of the doubts, so it is among the first. */
 static void take_answer(struct doubt_client *c, uint64_t id)
 {
 	LIST_FOREACH(node, &c->asked) {
@@ -178,8 +178,8 @@ static void on_due(struct timer *t)
 
 /* --- keepers that come and go ----------------------------------------------------------------- */
 
-/* It said farewell (its process may take a while to end), or its process and its master's end are
- * gone. */
+/* The farewell came (its process may take a while to end), or its process and its master's end are
+ * closed. */
 static void on_end(struct watch *w, uint32_t events)
 {
 	struct doubt_keeper *k = LIST_ENTRY(w, struct doubt_keeper, watch);
@@ -191,7 +191,7 @@ static void on_end(struct watch *w, uint32_t events)
 		take_farewell(k->client, k);
 }
 
-/* A place that nobody has, else the one of the keeper that went first. */
+/* A free slot, else that of the keeper that ended first. */
 static struct doubt_keeper *free_keeper(struct doubt_client *c)
 {
 	struct doubt_keeper *best = NULL;

@@ -1,6 +1,6 @@
 /*
- * escape: finds the link, and remembers by hashes which ones were named. Workers share these and
- * trust nobody with more: who spoils them spoils lines of the log.
+ * escape: finds the link, and remembers the logged ones by hashes. Workers share these alone: a
+ * corrupt table only spoils lines of the log.
  */
 #include "files/escape.h"
 
@@ -17,7 +17,7 @@
 #include "image/beneath.h"
 
 struct escapes {
-	uint64_t named[ESCAPES_MAX]; /* 0: free; used from the first on */
+	uint64_t named[ESCAPES_MAX]; /* 0: free; filled from the first on */
 };
 
 struct escapes *escapes_new(void)
@@ -35,7 +35,7 @@ void escapes_free(struct escapes **ep)
 	*ep = NULL;
 }
 
-/* Whether the way to path leads out of root. */
+/* True if path leads out of root. */
 static bool leaves(int root, const char *path)
 {
 	int fd = beneath_open(root, path, BENEATH_PATH);
@@ -45,7 +45,7 @@ static bool leaves(int root, const char *path)
 	return fd == -EXDEV;
 }
 
-/* Describes the thing at path, whose folder is below root. */
+/* Describes the link at path, whose directory is below root. */
 static char *describe_link(int root, const char *path)
 {
 	int fd = beneath_open(root, path, BENEATH_PATH | BENEATH_NO_LINK);
@@ -88,7 +88,7 @@ static uint64_t hash_escape(const char *root, const char *escape)
 	return fnv_add(h, escape, strlen(escape)) | 1;
 }
 
-/* The place of h, if it is new; ESCAPES_MAX: it is not, or there is no more room. */
+/* The slot of h, if it is new; ESCAPES_MAX: it is not, or all are full. */
 static unsigned take_place(struct escapes *e, uint64_t h)
 {
 	for (unsigned i = 0; i < ESCAPES_MAX; i++) {

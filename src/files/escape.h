@@ -1,7 +1,7 @@
 /*
  * escape: a symbolic link on the way to a file that leads out of the root, which the configuration
- * does not have followed. A thread finds it, the loop has the log name it: once in a generation,
- * whichever worker meets it, for its author wonders why the file is not there.
+ * does not follow. A thread finds it, the loop logs it: once in a generation, whichever worker
+ * meets it, because its author wonders why the file is missing.
  */
 #ifndef H2D_FILES_ESCAPE_H
 #define H2D_FILES_ESCAPE_H
@@ -10,19 +10,19 @@
 
 enum { ESCAPES_MAX = 128 }; /* names in the log of a generation */
 
-/* Links that the log has named: in memory that all processes made from here on share. */
+/* Logged links: in memory shared by all processes made later. */
 struct escapes;
 
 struct escapes *escapes_new(void);
 void escapes_free(struct escapes **e);
 
 /*
- * The first one on the way to path, below the directory root: '/d to "../x"', for free(3); NULL if
- * there is none or memory is out. May block.
+ * The first one on the way to path, below the directory root: '/d to "../x"', for free(3); NULL:
+ * none, or memory is out. May block.
  */
 char *escape_find(int root, const char *path);
 
-/* Has the log name what escape_find() found below the tree of that path. e may be NULL. */
+/* Logs the result of escape_find() below the tree of that path. e may be NULL. */
 void escapes_say(struct escapes *e, const char *root, const char *escape);
 
 #endif

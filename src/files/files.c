@@ -1,6 +1,6 @@
 /*
- * files: takes images into use and out of it, as the keeper sends them. The worker calls it on its
- * loop; reply_file.c and disk.c do the serving. It never maps anything on the loop.
+ * files: takes the keeper's images into use and out of it. The worker calls it on its loop;
+ * reply_file.c and disk.c serve files. It never maps memory on the loop.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* --- coding_memo ------------------------------------------------------------------------------ */
 
-/* The only accept-encoding field; NULL for none or several. */
+/* The only accept-encoding header; NULL: none or several. */
 static const struct field *only(const struct field *fields, unsigned n)
 {
 	const struct field *found = field_find(fields, n, SLICE("accept-encoding"));
@@ -101,7 +101,7 @@ static void image_mapped(struct image_map *v)
 	list_remove(&v->node);
 	if (v->fault != NULL)
 		log_error("cache: image %llu refused: %s", (unsigned long long)v->number, v->fault);
-	/* A later one may have been the faster. */
+	/* A later one may have been faster. */
 	if (f == NULL || v->fault != NULL || f->no_image ||
 		(f->image != NULL && f->image->number > v->number)) {
 		image_map_retire(&v);
@@ -110,8 +110,7 @@ static void image_mapped(struct image_map *v)
 	image_map_retire(&f->image);
 	f->image = v;
 	show_image(f);
-	/* Where its maker saw another directory, the disk behind it is opened anew before it is
-	 * used. */
+	/* If its maker saw another directory, the disk's root is reopened before its next use. */
 	for (unsigned i = 0; i < f->nroots && i < v->head->nroots; i++)
 		disk_doubt(f->disk, i, image_roots(v->head)[i].dev, image_roots(v->head)[i].ino);
 	log_debug("cache: image %llu in use", (unsigned long long)v->number);
@@ -130,7 +129,7 @@ void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds
 
 void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx)
 {
-	/* A worker that drains gets no new image, so what it holds is in nobody's way. */
+	/* A worker that drains gets no new image, so its segments block none. */
 	struct lender *lender = f->no_image ? NULL : orphans_due(&f->segments, clock_ms());
 
 	places_look(&f->disk->places);
@@ -185,7 +184,7 @@ void files_free(struct files **fp)
 	if (f == NULL)
 		return;
 	*fp = NULL;
-	/* Images that a thread still maps come back to nobody. */
+	/* Images still being mapped by a thread lose their owner. */
 	LIST_FOREACH(node, &f->mapping) {
 		struct image_map *v = LIST_ENTRY(node, struct image_map, node);
 

@@ -1,7 +1,7 @@
 /*
  * listing: see listing.h. A thread reads, sorts and writes the page (listing_text.c), the loop
- * replies with it. The page is copied as it is sent; so it can be taken from a stream that stands
- * still, which has it made again once it goes on.
+ * replies with it. The page is copied as it is sent; so it can be taken from a stream that hangs,
+ * for which it is made again when it continues.
  */
 #include "files/listing.h"
 
@@ -17,7 +17,7 @@
 #include "share/access.h"
 #include "src/files/page_parts.h"
 
-/* As page_policy (http/page.h), with the form and its script. */
+/* page_policy (http/page.h) with the form and its script. */
 static const struct slice form_policy =
 	SLICE_LIT("default-src 'none'; img-src data:; style-src " PAGE_CSS_HASH " " LIST_CSS_HASH
 		  " " FORM_CSS_HASH "; script-src " FORM_JS_HASH "; connect-src 'self'; "
@@ -27,13 +27,13 @@ struct listing {
 	struct listing_reader reader;
 	struct listings *all;
 	struct h2d_req *req;
-	bool replied; /* the head is on its way: from now on the same text, or none */
+	bool replied; /* the head is sent: only the same text may follow */
 	bool failed;
 	size_t at;        /* bytes of the text that are emitted */
-	size_t promised;  /* bytes that ready() answered last, not emitted yet */
-	char *kept;       /* the promised bytes, while the text is not there */
-	struct etag etag; /* of what was replied with */
-	char path[];      /* NUL-terminated, as are the root and the form's action behind it */
+	size_t promised;  /* the last result of ready(), not emitted yet */
+	char *kept;       /* the promised bytes, while the text is away */
+	struct etag etag; /* of the replied text */
+	char path[];      /* NUL-terminated, as are root and the form's action after it */
 };
 
 static struct listing *listing_of(struct listing_reader *r)
@@ -41,7 +41,7 @@ static struct listing *listing_of(struct listing_reader *r)
 	return LIST_ENTRY(r, struct listing, reader);
 }
 
-/* Bytes that the stream was told are ready stay. */
+/* The bytes promised to the stream stay. */
 static bool let_go(struct listing_reader *r)
 {
 	struct listing *l = listing_of(r);
@@ -73,7 +73,7 @@ static ssize_t listing_ready(struct body *b, size_t want)
 	return (ssize_t)l->promised;
 }
 
-/* Copied: a connection that stands still must not hold the page. */
+/* Copied: a connection that hangs must not keep the page. */
 static int listing_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct listing *l = b->src;
@@ -89,7 +89,7 @@ static int listing_emit(struct body *b, size_t n, struct outq *q)
 	return rc;
 }
 
-/* At its end, or the request went away. */
+/* At its end, or the request ended. */
 static void listing_close(struct body *b)
 {
 	struct listing *l = b->src;
@@ -117,7 +117,7 @@ static void fail_listing(struct h2d_req *req, int status)
 
 static void reply_failed(struct h2d_req *req, const char *path, int rc)
 {
-	static uint64_t silent_ms; /* until then */
+	static uint64_t silent_ms; /* no log line until then */
 
 	switch (-rc) {
 	case ENOENT:
@@ -133,7 +133,7 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 		fail_listing(req, 403);
 		return;
 	default:
-		/* The machine is short of something: said once a second. */
+		/* The machine is short of memory or descriptors: logged once a second. */
 		if (clock_ms() >= silent_ms) {
 			silent_ms = clock_ms() + 1000;
 			log_error("listing %s: %s", path, strerror(-rc));
@@ -142,7 +142,7 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 	}
 }
 
-/* 200, 304 or 412. There is no date that tells every change: conditions on dates are ignored. */
+/* 200, 304 or 412. No date shows every change: conditions on dates are ignored. */
 static int status_of(const struct h2d_req *req, const struct listing *l)
 {
 	const struct cond_validators v = { .etag = etag_slice(&l->etag) };
@@ -160,8 +160,8 @@ static int status_of(const struct h2d_req *req, const struct listing *l)
 }
 
 /*
- * A sandbox of uploads is for what strangers wrote, and would let no form be sent: of this page
- * they wrote names, and each is escaped.
+ * The sandbox of uploads would block forms: uploaders chose only the names on this page, and each
+ * is escaped.
  */
 static int add_policy(struct h2d_req *req, const struct listing *l)
 {
@@ -194,7 +194,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 							 : SLICE("text/html; charset=utf-8"));
 	if (status == 200 && l->reader.key.coding != CODING_IDENTITY)
 		rc |= reply_add(req, SLICE("content-encoding"), coding_names[l->reader.key.coding]);
-	/* With 304, too: a cache would take another one for the page it has. */
+	/* Also with 304: a cache would use another policy for its page. */
 	if (!l->reader.key.json)
 		rc |= add_policy(req, l);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
@@ -212,7 +212,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	reply_send(req, status);
 }
 
-/* The text that was given back is there again, if it is the same. */
+/* The released text is back, if it is unchanged. */
 static void got_again(struct listing *l, int result)
 {
 	l->failed =
@@ -236,14 +236,14 @@ static void got(struct listing_reader *r, int result)
 
 /* --- the form --------------------------------------------------------------------------------- */
 
-/* Whether the rules of a location may let the client in; passwords are asked for later. */
+/* True if the rules of a location may admit the client; passwords are checked later. */
 static bool lets_in(const struct h2d_req *req, const struct location *location)
 {
 	return !(location->refused_methods & 1u << H2D_POST) &&
 	       (location->access == NULL || access_allows(location->access, req_client(req)));
 }
 
-/* As store_gate.c will see it. */
+/* The check that store_gate.c will make. */
 static bool may_write(const struct h2d_req *req, struct slice own, struct slice asked)
 {
 	const struct location *a = site_location(req->site, own),
@@ -262,8 +262,8 @@ static unsigned segments(struct slice path)
 	return n;
 }
 
-/* Whether path is the folder of uploads, or one below it, as it is listed: in the server's own
- * tree, by its own name. */
+/* True if path is the directory of uploads, or below it, as it is listed: in the server's own tree,
+ * by its own name. */
 static bool is_folder(const struct h2d_req *req, struct slice path)
 {
 	const struct site *site = req->site;
@@ -274,7 +274,7 @@ static bool is_folder(const struct h2d_req *req, struct slice path)
 	       segments(slice_of(path.p + n, path.n - n)) <= site->upload_depth;
 }
 
-/* Where the routes have the folder: "/files", and of one below it "/files/a/". */
+/* The directory's path in the routes: "/files", and below it "/files/a/". */
 static struct slice public_path(struct h2d_req *req, struct slice path)
 {
 	struct slice below = slice_of(path.p + req->site->uploads.n, path.n - req->site->uploads.n);
@@ -283,9 +283,9 @@ static struct slice public_path(struct h2d_req *req, struct slice path)
 }
 
 /*
- * Where the form of a listing of path sends files, relative to it, in req's arena. n 0: it has
- * none, as path is not the folder of uploads, nobody may write there, or not from the client's
- * address; or memory is out.
+ * The action of the form in a listing of path, relative to it, in req's arena. n 0: no form: path
+ * is not the directory of uploads, no client may write there, or not this address; or memory is
+ * out.
  */
 static struct slice form_action(struct h2d_req *req, struct slice path)
 {
@@ -311,7 +311,7 @@ static struct slice form_action(struct h2d_req *req, struct slice path)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Not where some file of the directory might have rules of its own. */
+/* False where a file of the directory might have rules of its own. */
 static bool may_show_readme(const struct h2d_req *req, struct slice path)
 {
 	const struct site *site = req->site;
@@ -323,7 +323,7 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 	return true;
 }
 
-/* A client that takes none of those there are is sent the page as it is. */
+/* A client that accepts none of them gets the page without a coding. */
 static enum coding choose_coding(const struct h2d_req *req, const struct listings *all)
 {
 	enum coding coding = coding_choose(req->fields, req->nfields, all->codings);

@@ -1,8 +1,8 @@
 /*
- * listing: the answer for a directory that has no index file and whose location says autoindex. It
- * is read and made into a page in an offload thread, below the root and by the rules that hold for
- * files: names that begin with a dot are not shown, .well-known aside, nor are links that leave the
- * root, unless those are followed.
+ * listing: the answer for a directory without an index file whose location sets autoindex. It is
+ * read and made into a page in an offload thread, below the root and by the rules for files: names
+ * that begin with a dot are hidden, except .well-known, and so are links that leave the root,
+ * unless those are followed.
  */
 #ifndef H2D_FILES_LISTING_H
 #define H2D_FILES_LISTING_H
@@ -14,38 +14,35 @@
 #include "request/req.h"
 
 enum {
-	LISTING_ENTRIES_MAX = 50000, /* of one page; it says so if there are more */
-	/* Bytes of the pages that are being sent, of one connection and in all. At least one page.
-	 */
+	LISTING_ENTRIES_MAX = 50000, /* of one page, which then notes the rest */
+	/* Bytes of the pages being sent, of one connection and in all. At least one page. */
 	LISTING_SHARE = 24 << 20,
 	LISTING_MEMORY = 64 << 20,
 };
 
 /*
  * listing_text: the page of a directory, made once for all requests that came before a thread
- * began, and shared by those that send it. A later request is given a later one, for the directory
- * may have changed since. Connections take turns: one shares what another waits for only if that
- * one's turn comes first.
+ * began, and shared by those that send it. A later request gets a later one, because the directory
+ * may have changed. Connections take turns: one shares another's text only if its turn comes first.
  */
 
 /*
- * The texts of a worker. Beyond LISTING_SHARE and LISTING_MEMORY those that were sent of longest
- * ago are let go; their streams have them made again before they go on, and fail if the directory
- * has changed.
+ * The texts of a worker. Beyond LISTING_SHARE and LISTING_MEMORY the least recently sent ones are
+ * freed; their streams have them made again to continue, and fail if the directory has changed.
  */
 struct listings {
 	struct offload *offload;
 	unsigned codings;   /* of pages: bit set by enum coding */
-	struct list wanted; /* in line, or being made */
-	struct list pages;  /* there and being sent, last sent last */
+	struct list wanted; /* queued, or being made */
+	struct list pages;  /* being sent, last sent last */
 };
 
-/* A question for a listing; equal ones are equal texts. */
+/* The key of a listing; equal keys give equal texts. */
 struct listing_key {
 	const char *root, *path; /* path below root, "/dir/" */
-	const char *action;      /* where its form for uploads sends files; "": it has none */
-	const struct location *location; /* the directory's: what it hides is left out */
-	unsigned spelled;                /* segments of path whose spelling matters */
+	const char *action;      /* action of its form for uploads; "": none */
+	const struct location *location; /* the directory's: hides entries */
+	unsigned spelled;                /* segments of path whose spelling is checked */
 	unsigned links;                  /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
 	struct listing_order order;
 	bool json;
@@ -58,45 +55,45 @@ struct listing_text {
 	struct list node;    /* in all->wanted or all->pages, or in neither */
 	struct list readers; /* waiting for it, then sending it */
 	struct job job;      /* its owner: the connection that asked first */
-	bool busy;           /* the job is in line, or a thread has it */
+	bool busy;           /* the job is queued, or a thread has it */
 	bool begun;          /* set by the thread */
-	bool held;           /* stays, although it may have no reader */
+	bool held;           /* stays without a reader */
 	bool made;
 	int result; /* of the job: 0, or -errno */
 	struct listing_key key;
 	struct strbuf bytes; /* in key.coding */
 	struct etag etag;
-	bool cut; /* there is more than it says */
+	bool cut; /* there are more entries */
 	char path[];
 };
 
-/* A member of what sends a text. */
+/* A member of the sender of a text. */
 struct listing_reader {
 	struct list node;             /* in readers of a text */
 	struct listing_key key;       /* its strings are the owner's */
-	const struct http_conn *conn; /* the connection that has it in its share of memory; NULL:
-					 none, as in tests */
-	struct listing_text *text;    /* asked for, or there; NULL: neither */
-	/* The text is there (0), or -errno. */
+	const struct http_conn *conn; /* the connection whose share of memory it uses; NULL: none,
+				       * as in tests */
+	struct listing_text *text;    /* requested, or ready; NULL: neither */
+	/* The text is ready (0), or -errno. */
 	void (*got)(struct listing_reader *r, int result);
-	/* Others need the memory: it can do without r->text. False: it cannot. */
+	/* Others need the memory: true if it can do without r->text. */
 	bool (*let_go)(struct listing_reader *r);
 };
 
 void listings_init(struct listings *all, struct offload *o, unsigned codings);
 
-/* r, which has no text, wants one; it is zeroed but for key, conn and the functions. 0: got()
- * comes; -errno. */
+/* Requests a text for r, which has none and is zeroed except key, conn and the functions. 0: got()
+ * will come; -errno. */
 int listing_text_ask(struct listings *all, struct listing_reader *r);
 
-/* Some of it was sent just now: others are let go before it. */
+/* Some of it was just sent: others are freed before it. */
 void listing_text_sent(struct listing_reader *r);
 
-/* r needs it no more, and got() does not come. */
+/* r needs it no more, and got() will not come. */
 void listing_text_leave(struct listing_reader *r);
 
-/* Reads the directory that t->key names and writes t's bytes and what is said of them. 0; -errno:
- * -ECANCELED when nobody wants its job any more. May block. */
+/* Reads the directory of t->key and writes t's bytes and facts. 0; -errno: -ECANCELED when its job
+ * is no longer needed. May block. */
 int listing_make(struct listing_text *t);
 
 /*

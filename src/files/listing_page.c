@@ -1,7 +1,7 @@
 /*
  * listing_page: sorts the entries of a directory and writes them as JSON, or as a page that reads
- * well in light and dark, wide and narrow, and needs nothing from elsewhere. Called by
- * listing_read.c in threads; it makes no system call.
+ * well in light and dark, wide and narrow, and needs no other file. Called by listing_read.c in
+ * threads; it makes no system call.
  */
 #include "files/listing_page.h"
 
@@ -16,7 +16,7 @@
 #include "src/files/page_parts.h"
 
 enum {
-	LINKS_UP = 32, /* of the directories above, which may be thousands */
+	LINKS_UP = 32, /* of the directories above, of which there may be thousands */
 	DATE_LEN = 20,
 };
 
@@ -65,7 +65,7 @@ static bool is_digit(struct slice s)
 	return s.n > 0 && *s.p >= '0' && *s.p <= '9';
 }
 
-/* Cuts the number that s begins with off it, and leading zeros off that. */
+/* Cuts the number that s begins with off it, without leading zeros. */
 static struct slice take_number(struct slice *s)
 {
 	struct slice number;
@@ -84,7 +84,7 @@ static int by_number(struct slice a, struct slice b)
 	return a.n != b.n ? (a.n > b.n) - (a.n < b.n) : by_bytes(a, b);
 }
 
-/* Numbers in names by their value: "file2" before "file10". Of letters the case does not matter. */
+/* Compares numbers in names by value: "file2" before "file10". Case does not matter. */
 static int by_parts(struct slice a, struct slice b)
 {
 	int rc = 0;
@@ -107,7 +107,7 @@ static int by_name(struct slice a, struct slice b)
 {
 	int rc = by_parts(a, b);
 
-	/* names that differ in case or leading zeros alone have an order too */
+	/* names that differ only in case or leading zeros are ordered, too */
 	return rc != 0 ? rc : by_bytes(a, b);
 }
 
@@ -137,11 +137,11 @@ void listing_page_sort(struct listing_page *page)
 			&page->order);
 }
 
-/* Seconds as "2024-01-31T23:59:59Z"; n 0 for a year of no four digits. */
+/* Seconds as "2024-01-31T23:59:59Z"; n 0: a year not of four digits. */
 static struct slice date_text(int64_t mtime_ns, char date[DATE_LEN + 1])
 {
 	const int64_t second = 1000000000;
-	/* towards the past, before 1970 too */
+	/* rounded down, before 1970 too */
 	time_t t = mtime_ns / second - (mtime_ns % second < 0);
 	struct tm tm;
 
@@ -189,7 +189,7 @@ void listing_page_json(struct listing_page *page, struct strbuf *t)
 
 /* --- HTML ------------------------------------------------------------------------------------- */
 
-/* The path, each name of it a link there: relative ones, so that a proxy may serve it elsewhere. */
+/* The path, with each name a relative link, so that a proxy may serve it elsewhere. */
 static void heading(const struct slice path, struct strbuf *t)
 {
 	unsigned up = 0;
@@ -220,7 +220,7 @@ static void heading(const struct slice path, struct strbuf *t)
 	strbuf_add(t, SLICE("</h1>\n"));
 }
 
-/* A column's name, which sorts by it; names from A, but the largest and the newest first. */
+/* A column's name, which sorts by it; names from A, but sizes and dates in descending order. */
 static void column(const struct listing_page *page, enum listing_sort sort, struct strbuf *t)
 {
 	static const struct {
@@ -301,7 +301,7 @@ static void summary(const struct listing_page *page, unsigned shown, struct strb
 			dirs == 1 ? "y" : "ies", shown - dirs, shown - dirs == 1 ? "" : "s");
 }
 
-/* As it is; of the control characters, ends of lines and tabs mean something there. */
+/* Unchanged; of the control characters, only newlines and tabs are kept. */
 static void readme(struct slice text, struct strbuf *t)
 {
 	strbuf_add(t, SLICE("<pre>\n"));
@@ -319,8 +319,8 @@ static void readme(struct slice text, struct strbuf *t)
 	strbuf_add(t, SLICE("</pre>\n"));
 }
 
-/* The form by which people upload into the folder: it works without scripts; with them files can
- * be dropped, and each has its progress. */
+/* The form for uploads into the directory: works without scripts; with them files can be dropped,
+ * and each shows its progress. */
 static void form(struct slice action, struct strbuf *t)
 {
 	strbuf_add(t, SLICE("<style>" FORM_CSS "</style>\n<form method=\"post\" action=\""));

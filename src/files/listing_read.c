@@ -1,6 +1,6 @@
 /*
- * listing_read: the entries of a directory, as far as they may be shown, and the text made of them.
- * Runs in threads: touches nothing but its arguments. See listing.h.
+ * listing_read: reads the visible entries of a directory, and makes the text of them. Runs in
+ * threads: touches only its arguments. See listing.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum {
 	FIRST_ENTRIES = 64,
-	CODED_MORE = 4096, /* bytes that a coding may add to a page of a few */
+	CODED_MORE = 4096, /* bytes that a coding may add to a short page */
 };
 
 struct reading {
@@ -32,7 +32,7 @@ struct reading {
 	struct listing_page *page;
 };
 
-/* Through a link, as a request for it would go. */
+/* Through a link, like a request for it. */
 static int stat_link(const struct reading *r, const char *name, struct stat *st)
 {
 	char *path;
@@ -49,7 +49,7 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 	return rc;
 }
 
-/* Whether name would be served, and what is to be said of it. */
+/* True if name would be served; stores its facts. */
 static bool look_at_entry(const struct reading *r, const char *name, struct stat *st)
 {
 	if (fstatat(dirfd(r->dir), name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
@@ -112,7 +112,7 @@ static int read_entries(struct reading *r)
 	return rc;
 }
 
-/* Text, or nothing of it. */
+/* Reads a text, or no part of it. */
 static void read_text(struct reading *r, int fd)
 {
 	char *text = malloc(LISTING_README);
@@ -128,7 +128,7 @@ static void read_text(struct reading *r, int fd)
 	free(text);
 }
 
-/* The first of these that is there. No link: where it leads other rules may hold. */
+/* Reads the first of these that exists. No link: its target may have other rules. */
 static void read_readme(struct reading *r)
 {
 	static const char *const names[] = { "README", "README.md", "README.txt", "readme.md",
@@ -162,7 +162,7 @@ static int open_dir(struct reading *r)
 	return rc;
 }
 
-/* Reads the directory into page, which is for unread() whatever comes out. 0, or -errno. */
+/* Reads the directory into page, which needs unread() in any case. 0, or -errno. */
 static int read_dir(const struct listing_key *key, const struct job *j, struct listing_page *page)
 {
 	struct reading r = { .path = key->path,
@@ -198,7 +198,7 @@ static void unread(struct listing_page *page)
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-/* It grew by doubling, and may be held for long. */
+/* Shrinks it, because it grew by doubling and may be kept for long. */
 static void fit(struct strbuf *t)
 {
 	char *p = realloc(t->p, t->n);
@@ -209,7 +209,7 @@ static void fit(struct strbuf *t)
 	t->cap = t->n;
 }
 
-/* In the coding that was chosen, however little that wins: its head says so. 0, or -errno. */
+/* Encodes it in the chosen coding, however little that saves: its head has it. 0, or -errno. */
 static int encode(struct strbuf *t, enum coding coding)
 {
 	struct strbuf coded = { .cap = t->n + CODED_MORE };

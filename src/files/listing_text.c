@@ -1,6 +1,6 @@
 /*
- * listing_text: see listing.h. All but make_text() runs on the loop; a thread touches the text that
- * its job is for, and of that only what no reader looks at before the job is done.
+ * listing_text: see listing.h. All but make_text() runs on the loop; a thread touches only its
+ * job's text, and of that only members that no reader uses before the job is done.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void free_text(struct listing_text *t)
 	free(t);
 }
 
-/* Without readers t is nobody's: it takes no more of them, and a thread that is at it ends. */
+/* Abandons t without readers: it takes no more of them, and its thread ends. */
 static void drop_if_unread(struct listing_text *t)
 {
 	if (t->held || !list_empty(&t->readers))
@@ -42,7 +42,7 @@ static void drop_if_unread(struct listing_text *t)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Bytes that t takes of the share of conn, or of everybody's (NULL). */
+/* Bytes of t in the share of conn, or in the total (NULL). */
 static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 {
 	if (conn == NULL)
@@ -65,8 +65,7 @@ static void let_go(struct listing_text *t, const struct http_conn *conn)
 	t->held = false;
 }
 
-/* Until all pages, of conn or (NULL) of everybody, leave that room for t: who was last sent first.
- */
+/* Frees pages of conn or (NULL) of all, least recently sent first, until t has that room. */
 static void make_room(const struct listing_text *t, const struct http_conn *conn, size_t share)
 {
 	size_t have = t->bytes.cap;
@@ -100,7 +99,7 @@ static void make_text(struct job *j)
 static void deliver(struct listing_reader *r, struct listing_text *t)
 {
 	if (t->result == 0) {
-		/* A text that its connection sends already is counted already, and must stay. */
+		/* A text that its connection sends already is counted, and must stay. */
 		if (r->conn != NULL && weight(t, r->conn) == 0)
 			make_room(t, r->conn, LISTING_SHARE);
 		list_append(&t->readers, &r->node);
@@ -110,7 +109,7 @@ static void deliver(struct listing_reader *r, struct listing_text *t)
 	r->got(r, t->result);
 }
 
-/* All readers get it now; one that got it may have left when this returns. */
+/* Gives it to all readers; one of them may have left on return. */
 static void text_made(struct job *j)
 {
 	struct listing_text *t = LIST_ENTRY(j, struct listing_text, job);
@@ -148,7 +147,7 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 	       a->links == b->links && a->coding == b->coding;
 }
 
-/* Whether t is the first of its connection in line, so that its turn comes as soon as any. */
+/* True if t is the first of its connection in line, so that its turn is the earliest. */
 static bool is_next(const struct listing_text *t)
 {
 	LIST_FOREACH(node, &t->all->wanted) {
@@ -160,7 +159,7 @@ static bool is_next(const struct listing_text *t)
 	return false;
 }
 
-/* A text that no thread has begun: what it will say is of later than now. */
+/* A text that no thread has begun: its content will be later than now. */
 static struct listing_text *find_text(struct listings *all, const struct listing_reader *r)
 {
 	LIST_FOREACH(node, &all->wanted) {

@@ -6,14 +6,14 @@
 #include "base/counters.h"
 #include "base/log.h"
 
-/* The bound that keeps a place from being held. */
+/* The limit that prevents holding a place. */
 enum full { NOTHING, CONNECTION, CLIENT, WORKER };
 
 enum {
-	UPLOADS_LEAVE = 4, /* a place in so many is for responses alone */
-	FIRST_UPLOADS = 8, /* and of those for uploads for clients that have none */
+	UPLOADS_LEAVE = 4, /* one place of so many is for responses alone */
+	FIRST_UPLOADS = 8, /* and of those for uploads, for clients without one */
 	ENDS_LEAST = 32,   /* uploads that may end in a second, at least */
-	ENDS_PART = 32,    /* and one more for so many places */
+	ENDS_PART = 32,    /* and one more for each so many places */
 	TURNS = 64,        /* in one turn of the loop */
 };
 
@@ -42,7 +42,7 @@ static struct budget *budget_of(struct places *all, const struct place *p)
 	return p->upload ? &all->uploads : &all->files.budget;
 }
 
-/* A crowd may take all but these, each of it the least share. */
+/* True: the last places for uploads are left to clients without one. */
 static bool is_for_others(const struct places *all, const struct account *a)
 {
 	uint64_t left = all->uploads.max / FIRST_UPLOADS;
@@ -68,7 +68,7 @@ static enum full what_is_full(struct places *all, const struct place *p)
 	return NOTHING;
 }
 
-/* Uploads leave some to responses, and what they hold is no part of what is left for those. */
+/* Uploads leave some to responses, and their places do not count in the share of those. */
 static void bound(struct places *all)
 {
 	uint64_t uploads = all->uploads.held;
@@ -163,7 +163,7 @@ static bool take_back(struct places *all, struct place *p)
 	return true;
 }
 
-/* A lent place of the connection by which its peer takes nothing. NULL: there is none. */
+/* A lent place of the connection whose peer takes no bytes. NULL: none. */
 static struct place *resting(const struct place_share *s)
 {
 	LIST_FOREACH(node, &s->lent) {
@@ -175,14 +175,14 @@ static struct place *resting(const struct place_share *s)
 	return NULL;
 }
 
-/* Its first read is not due any moment: its peer takes nothing, or nothing of all that is sent. */
+/* True if its first read is not imminent: its peer takes no bytes, of it or of all. */
 static bool may_be_taken(const struct place *p)
 {
 	return !p->unread || p->state == PLACE_RESTS ||
 	       clock_ms() - p->turn.used_ms >= PLACES_UNREAD_MS;
 }
 
-/* NULL: account's client (NULL: nobody's) has lent none. */
+/* NULL: account's client (NULL: none's) has lent none. */
 static struct place *first_lent(struct places *all, struct account *account)
 {
 	LIST_FOREACH(node, line_lent(&all->files, account)) {
@@ -204,8 +204,8 @@ static void places_tell(const struct places *all, const struct account *a)
 			all->max);
 }
 
-/* A lent place that p may have, where the worker has none left; NULL: none is lent. *whose becomes
- * the account that holds most, if p may take one of its places. */
+/* A lent place for p, if the worker has none left; NULL: none is lent. *whose becomes the account
+ * that holds most, if p may take one of its places. */
 static struct place *of_the_greediest(
 	struct places *all, const struct place *p, struct account **whose)
 {
@@ -223,8 +223,8 @@ static struct place *of_the_greediest(
 	return found != NULL ? found : first_lent(all, NULL);
 }
 
-/* A place is given back for p, if there is one to give: it is free now (true) or when its file is
- * closed. Nobody but a greedier client has less than before. */
+/* Makes a place free for p, if possible: now (true) or when its file is closed. Only a greedier
+ * client loses one. */
 static bool make_room(struct places *all, struct place *p, enum full full)
 {
 	struct account *whose = p->turn.account;
@@ -236,7 +236,7 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 		found = of_the_greediest(all, p, &whose);
 	else if (!p->upload)
 		found = first_lent(all, p->turn.account);
-	/* A place that waits was told of already. */
+	/* The owner of a waiting place was told already. */
 	if (full != CONNECTION && p->state != PLACE_WAITS)
 		places_tell(all, whose);
 	return found != NULL && take_back(all, found);
@@ -244,7 +244,7 @@ static bool make_room(struct places *all, struct place *p, enum full full)
 
 /* --- the line --------------------------------------------------------------------------------- */
 
-/* While one comes back for those that wait, no second one is asked for. */
+/* While one comes back for those that wait, no second one is requested. */
 static enum full look_for_room(struct places *all, struct place *p)
 {
 	enum full full = what_is_full(all, p);
@@ -360,7 +360,7 @@ static uint64_t rate(struct place *p)
 	return came != PLACES_BUSY ? came * 1000 / ms : PLACES_BUSY;
 }
 
-/* The slowest upload of the accounts that hold most; NULL: none of theirs may end now. */
+/* The slowest upload of the accounts that hold most; NULL: none may end now. */
 static struct place *slowest(struct places *all)
 {
 	const struct account *most = budget_most(&all->uploads);

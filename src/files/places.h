@@ -1,11 +1,10 @@
 /*
- * places: how many files a worker may have open for its responses and uploads, and who may have how
- * many of them: an account a part of what is left (share/budget.h), and a connection, beneath
- * that, PLACES_SHARE. A response lends its place while nothing reads its file: who finds none is
- * given one that is lent, out of his own or of the account that holds most, the one that nobody has
- * read by for longest. One that was never read by is not taken at once, unless its peer takes
- * nothing. Who gets none waits: clients take turns, then their connections. For disk*.c and
- * store*.c.
+ * places: the number of files that a worker may have open for responses and uploads, and their
+ * shares: an account a part of the free ones (share/budget.h), and a connection, within that,
+ * PLACES_SHARE. A response lends its place between reads: a request without one gets a lent one, of
+ * its own account or of the account that holds most, the one unread for longest. One never read is
+ * not taken at once, unless its peer takes no bytes. Without one, requests wait: clients take
+ * turns, then their connections. For disk*.c and store*.c.
  */
 #ifndef H2D_FILES_PLACES_H
 #define H2D_FILES_PLACES_H
@@ -17,16 +16,16 @@
 enum {
 	PLACES_SHARE = 16,       /* of one connection */
 	PLACES_LEAST = 16,       /* of an account, also where few are left */
-	PLACES_MAX = 4096,       /* until places_limit() says otherwise */
-	PLACES_UPLOAD_MS = 2000, /* an upload has its place for so long at least */
+	PLACES_MAX = 4096,       /* until places_limit() */
+	PLACES_UPLOAD_MS = 2000, /* the least time of an upload's place */
 	PLACES_UNREAD_MS =
-		1000, /* and a response, in front of its first read, that does not rest */
+		1000, /* and of a response's before its first read, if it does not rest */
 };
 
 /* The places of one connection. Zeroed, it has none, but its lists need place_share_init(). */
 struct place_share {
 	unsigned held;
-	struct list lent; /* struct place: the one not read by for longest is the first */
+	struct list lent; /* struct place: the one unread for longest is the first */
 	struct line_group group;
 };
 
@@ -34,7 +33,7 @@ struct places {
 	unsigned max;
 	struct line files; /* both wait here, clients without an upload first */
 	struct budget uploads;
-	unsigned coming; /* places that were taken back, and whose files are being closed */
+	unsigned coming;          /* places taken back whose files are being closed */
 	struct place_share alone; /* for places of no connection */
 	struct loop *loop;
 	struct task turns;
@@ -49,16 +48,16 @@ extern const struct states place_states;
 
 struct place {
 	enum place_state state;
-	struct place_share *share; /* NULL: no connection has it any more */
-	struct line_turn turn;     /* lent; for an upload since it has its place */
-	bool upload;               /* set before it is taken; never lent, but see places_look() */
-	bool unread;               /* lent, and nothing was read by it */
-	struct list node;          /* among those that its share has lent */
-	void (*granted)(struct place *p); /* after places_take() said that it waits */
-	/* The place is needed elsewhere. An upload ends; of a lent place the file is closed (true),
-	 * or will be, and places_drop() comes (false). */
+	struct place_share *share; /* NULL: its connection has ended */
+	struct line_turn turn;     /* lent; of an upload, as long as it has its place */
+	bool upload;               /* set before it is taken; never lent, except by places_look() */
+	bool unread;               /* lent, and never read */
+	struct list node;          /* among its share's lent ones */
+	void (*granted)(struct place *p); /* after places_take() made it wait */
+	/* Others need the place. An upload ends; a lent place's file is closed (true), or will be,
+	 * and places_drop() comes (false). */
 	bool (*back)(struct place *p);
-	/* The bytes of an upload that have come; PLACES_BUSY: it is not to be ended now. */
+	/* The bytes of an upload so far; PLACES_BUSY: it must not end now. */
 	uint64_t (*came)(struct place *p);
 };
 
@@ -81,14 +80,14 @@ void places_limit(struct places *all, unsigned max);
 
 /*
  * Called once a second. While uploads wait, the slowest one of the accounts that hold most ends
- * (its back() is called): one for each connection that waits, up to a bound. Who waits looks again
- * for what was lent long enough.
+ * (its back() is called): one for each waiting connection, up to a bound. Those waiting check again
+ * for places lent long enough.
  */
 void places_look(struct places *all);
 
 void place_share_init(struct place_share *s);
 
-/* The number of places that are held. */
+/* The number of held places. */
 unsigned places_held(const struct places *all);
 
 /*
@@ -98,28 +97,28 @@ unsigned places_held(const struct places *all);
 bool places_take(
 	struct places *all, struct place_share *share, struct account *account, struct place *p);
 
-/* places_take() where a place is free: nobody gives one back for it. False: p is not held, and does
- * not wait. */
+/* places_take() of a free place only, without taking one back. False: p is not held, and does not
+ * wait. */
 bool places_try(
 	struct places *all, struct place_share *share, struct account *account, struct place *p);
 
-/* p is lent from here on. read: its file was, just now; else nothing of it was. */
+/* Lends p. read: its file was just read; else never. */
 void places_lend(struct places *all, struct place *p, bool read);
 
-/* p's peer takes nothing now; until p is read by the next time. */
+/* p's peer takes no bytes now; until p is next read. */
 void places_rest(struct places *all, struct place *p);
 
 /* p is in use, until it is lent again. */
 void places_keep(struct place *p);
 
-/* p is free for others, and may be taken again; after back() said false. */
+/* Frees p for others; it may be taken again; after back() returned false. */
 void places_drop(struct places *all, struct place *p);
 
-/* The connection needs p no more: it waits no longer, and if it is held, worker and account have
- * it. */
+/* The connection needs p no more: it stops waiting, and if held, is counted for worker and
+ * account. */
 void places_leave(struct places *all, struct place *p);
 
-/* p is free for others, if it is held; after places_leave(). */
+/* Frees p for others, if it is held; after places_leave(). */
 void places_give(struct places *all, struct place *p);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * reply_conditional: answers conditions and ranges (RFC 9110, 13 and 14) for one representation and
- * sets the fields of the reply. Called by reply_file.c on the loop; it never opens or reads a file.
+ * sets the headers of the reply. Called by reply_file.c on the loop; it never opens or reads a
+ * file.
  */
 #include "files/reply_conditional.h"
 
@@ -54,7 +55,7 @@ unsigned reply_conditional_seen(const struct h2d_req *req)
 	}
 }
 
-/* Fields that describe content; not with 304 (RFC 9110, 15.4.5). */
+/* Headers that describe content; not with 304 (RFC 9110, 15.4.5). */
 static int add_content_fields(struct h2d_req *req, const struct reply_conditional *r)
 {
 	int rc = reply_type(req, r->type);
@@ -85,7 +86,7 @@ static int add_content_range(struct h2d_req *req, const char *text)
 	return text != NULL ? reply_add(req, SLICE("content-range"), slice_str(text)) : -1;
 }
 
-/* Turns the body into those ranges of it; *type may become another. 0, or -1. */
+/* Turns the body into those ranges; *type may become another. 0, or -1. */
 static int take_ranges(struct h2d_req *req, const struct ranges *ranges, struct slice *type)
 {
 	struct body *b = &req->reply.body;
@@ -116,8 +117,8 @@ static enum range_result ranges_of(const struct h2d_req *req, const struct reply
 	enum range_result result = range_parse(value, req->reply.body.left, ranges);
 
 	/*
-	 * content-encoding is said of the whole response (RFC 9110, 8.4): clients would decode
-	 * several parts as one. A server may ignore the field (14.2).
+	 * content-encoding covers the whole response (RFC 9110, 8.4): clients would decode several
+	 * parts as one. A server may ignore the header (14.2).
 	 */
 	if (result == RANGE_PARTIAL && ranges->n > 1 && r->coding != CODING_IDENTITY)
 		return RANGE_IGNORED;
@@ -137,9 +138,8 @@ int reply_conditional_sandbox(struct h2d_req *req)
 }
 
 /*
- * Browsers play no film and no sound that is sandboxed, where it is opened by its own address. By
- * the type that is sent, not by the name: another file may answer for that. Policies of a handler
- * stay.
+ * Browsers play no sandboxed film or sound that is opened by its own address. By the sent type, not
+ * by the name: another file may answer for that. Policies of a handler stay.
  */
 static void lift_sandbox(struct h2d_req *req, struct slice type)
 {
@@ -191,7 +191,7 @@ bool reply_conditional_proceeds(
 	       cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec) == COND_PROCEED;
 }
 
-/* Not inline: requests without conditions and ranges, which most are, pay for no frame. */
+/* Not inline: most requests, without conditions and ranges, need no frame. */
 static __attribute__((noinline)) void weigh(
 	struct h2d_req *req, const struct reply_conditional *r, unsigned seen)
 {
@@ -237,7 +237,7 @@ static void answer_request(struct h2d_req *req, const struct reply_conditional *
 		reply_status(req, r, 200);
 }
 
-/* The handler has said the type of the content itself. */
+/* The handler has set the type of the content itself. */
 static __attribute__((noinline)) void answer_as_said(
 	struct h2d_req *req, const struct reply_conditional *r, struct slice type, unsigned seen)
 {

@@ -1,7 +1,6 @@
 /*
  * reply_conditional: from one representation of a file, cached or open on the disk, to a response:
- * conditions, ranges, the fields that go with it. Called by reply_file.c, which finds the file;
- * never looks for one.
+ * conditions, ranges, their headers. Called by reply_file.c, which finds the file.
  */
 #ifndef H2D_FILES_REPLY_CONDITIONAL_H
 #define H2D_FILES_REPLY_CONDITIONAL_H
@@ -16,56 +15,54 @@
 
 /*
  * body_parts: several ranges of one content as multipart/byteranges (RFC 9110, 14.6): a source that
- * strings heads and parts of another source together. Made by the file replies; never reads
- * anything itself.
+ * joins heads and parts of another source. Made by the file replies; never reads itself.
  */
 
 /*
- * Wraps *b, a source of size bytes that can seek and of which nothing was read: it becomes the
- * source of the whole multipart content, its length known. type: content-type of each part. The
- * boundary is random, so that nobody can put it into a file. *content_type is what the response
- * says. All of it lies in a. 0, or -1 when memory (or randomness) is out: *b is as it was.
+ * Wraps *b, an unread source of size bytes that can seek: it becomes the source of the whole
+ * multipart content, of known length. type: content-type of each part. The boundary is random, so
+ * that no file can contain it. *content_type is the response's. All memory is in a. 0, or -1 when
+ * memory (or randomness) is out: *b is unchanged.
  */
 int body_parts(struct body *b, const struct ranges *r, uint64_t size, struct slice type,
 	struct slice *content_type, struct arena *a);
 
-/* Facts about a representation; its content is req->reply.body. All live as long as that. */
+/* Facts about a representation; its content is req->reply.body. All live as long as the body. */
 struct reply_conditional {
 	struct slice type;
 	struct slice etag;          /* n 0: none */
 	struct slice last_modified; /* mtime as text */
 	time_t mtime;
-	enum coding coding; /* CODING_IDENTITY, or what the content is coded by */
+	enum coding coding; /* CODING_IDENTITY, or the content's coding */
 	bool varies;        /* accept-encoding might have chosen another one */
 };
 
-/* The fields of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
+/* The headers of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */
 unsigned reply_conditional_seen(const struct h2d_req *req);
 
 /*
- * Adds the fields of a file that strangers uploaded, once: it must not run as a page of this site.
- * Said with every status: errors, too, carry content. 0, or -1 when memory is out.
+ * Adds the headers of an uploaded file, once: it must not run as a page of this site. Sent with
+ * every status: errors, too, have content. 0, or -1 when memory is out.
  */
 int reply_conditional_sandbox(struct h2d_req *req);
 
-/* Answers with it, or with what conditions and ranges make of it. seen: see above. */
+/* Answers with it, or by conditions and ranges. seen: see above. */
 void reply_conditional(struct h2d_req *req, const struct reply_conditional *r, unsigned seen);
 
-/* Whether the conditions of req let it be sent, with or without content; see above. */
+/* True if the conditions of req allow sending it, with or without content; see above. */
 bool reply_conditional_proceeds(
 	const struct h2d_req *req, struct slice etag, time_t mtime, unsigned seen);
 
 /* Answers with it as the content of an error: no validators, no conditions, no ranges. */
 void reply_conditional_page(struct h2d_req *req, const struct reply_conditional *r, int status);
 
-/* Closes the body; answers with the page for status. Fields that are there stay. */
+/* Closes the body; answers with the page for status. Present headers stay. */
 void reply_conditional_error(struct h2d_req *req, int status);
 
-/* As reply_conditional_error() with 503; the log says why. */
+/* reply_conditional_error() with 503; the log has the reason. */
 void reply_conditional_no_memory(struct h2d_req *req);
 
-/* As reply_conditional_error(), for a status that accept-encoding decided, or could have (406,
- * 412). */
+/* reply_conditional_error() for a status that accept-encoding decided, or could have (406, 412). */
 void reply_conditional_refuse(struct h2d_req *req, bool varies, int status);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * reply_disk: what is to be looked for on the disk, and the answer once that is known. Called by
- * reply_file.c, whose plan has the steps; never opens a file. See reply_file.h.
+ * reply_disk: selects the file to look for on the disk, and answers when the result is known.
+ * Called by reply_file.c, whose plan has the steps; never opens a file. See reply_file.h.
  */
 #include "files/reply_file.h"
 
@@ -107,7 +107,7 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 		reply_conditional_page(req, &r, a->page_status);
 }
 
-/* The machine is short of something: said once a second. */
+/* The machine is short of memory or descriptors: logged once a second. */
 static void shortage(struct disk *d, const char *path, int rc)
 {
 	if (clock_ms() >= d->silent_ms) {
@@ -155,8 +155,8 @@ bool reply_disk_sends(const struct file_reply *a, const struct disk_file *file)
 }
 
 /*
- * Files beside the one that is asked for may hold it in a coding, made by other programs, but in a
- * folder of uploads. Without codings of our own the answer varies only if there is one, so all are
+ * Files beside the requested one may contain it in a coding, made by other programs, except in a
+ * directory of uploads. Without codings of our own the answer varies only if one exists, so all are
  * looked for.
  */
 static void look_beside(struct file_reply *a, struct disk_file *file)

@@ -36,8 +36,8 @@ static void reply_found(struct h2d_req *req, const struct reply_conditional *r, 
 /* --- from the image --------------------------------------------------------------------------- */
 
 /*
- * Copies what the reply says of it: the index goes with its image, which may be sooner than the
- * head is sent. False: memory is out.
+ * Copies the reply's facts: the index ends with its image, perhaps before the head is sent. False:
+ * memory is out.
  */
 static bool copy_fields(struct h2d_req *req, const struct image_entry *e,
 	const struct image_body *b, const char *type, struct reply_conditional *r)
@@ -60,7 +60,7 @@ static bool set_charset(
 {
 	struct slice charset = req->location->charset;
 
-	/* Nearly always the very string of the configuration. */
+	/* Usually the same string of the configuration. */
 	if (charset.p == of_root.p || slice_eq(charset, of_root))
 		return true;
 	*type = mime_content_type(mime_find(req->location->types, path), charset, &req->arena);
@@ -82,7 +82,7 @@ static void tell_coding(struct h2d_req *req, enum coding coding, unsigned availa
 		TRACE_STEP(req, CODING, NULL, "none: accept-encoding takes none of%s", list);
 }
 
-/* An error page is sent in some form, whatever the client takes. */
+/* An error page is sent in any coding, whatever the client accepts. */
 static enum coding choose_coding(
 	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status)
 {
@@ -150,7 +150,7 @@ static bool is_cached(const struct file_reply *a)
 	return v != NULL && image_map_find(v, a->root, a->name, clock_ms()) != NULL;
 }
 
-/* The gate has looked at the path that was asked for; index and extensions make others of it. */
+/* The gate has checked the requested path; index and extensions change it. */
 static bool is_hidden(const struct file_reply *a)
 {
 	const struct site *site = a->req->site;
@@ -190,7 +190,7 @@ static void fallback_begins(struct h2d_req *req, enum gate_result result, void *
 		try_name(ctx);
 }
 
-/* In the tree of that location; strangers' files are looked for below root alone. */
+/* Uses the tree of that location; uploaded files are looked for below root alone. */
 static void look_in(struct file_reply *a, const struct location *location)
 {
 	a->root = location->root;
@@ -199,7 +199,7 @@ static void look_in(struct file_reply *a, const struct location *location)
 							     : 0;
 }
 
-/* The settings of responses with name, from now on, are those of location. */
+/* Makes location's settings those of responses with name, from now on. */
 static void settle_location(struct file_reply *a, const struct location *location)
 {
 	if (location == a->req->location)
@@ -211,8 +211,8 @@ static void settle_location(struct file_reply *a, const struct location *locatio
 }
 
 /*
- * Nothing answers for the path. The fallback is sent with the settings of its own location: those
- * of the path's, a long cache-control say, are for what should be there.
+ * No file answers for the path. The fallback is sent with the settings of its own location: those
+ * of the path, such as a long cache-control, are for the missing file.
  */
 static void nothing_there(struct file_reply *a)
 {
@@ -232,7 +232,7 @@ static void nothing_there(struct file_reply *a)
 	fallback_begins(req, gate_pass_file(req, a->name, fallback_begins, a), a);
 }
 
-/* A directory, if it is one, in which nothing is that its place calls an index. */
+/* A directory, if it is one, without an index file. */
 static void no_index(struct file_reply *a)
 {
 	const struct h2d_req *req = a->req;
@@ -250,15 +250,14 @@ static void redirect_to_dir(struct file_reply *a)
 {
 	struct h2d_req *req = a->req;
 
-	/* The handler's name for it may end so, not the client's: there is nowhere to send the
-	 * client. */
+	/* The handler's name for it may end so, not the client's: no other path exists. */
 	if (req->path.p[req->path.n - 1] == '/')
 		reply_disk_fail(a, 404);
 	else
 		reply_names_send_to(req, req->path, "/");
 }
 
-/* A handler's name for a file changes nothing about the response: the path's settings hold. */
+/* A handler's name for a file does not change the response: the path's settings hold. */
 static void next_name(struct file_reply *a)
 {
 	const struct h2d_req *req = a->req;
@@ -276,7 +275,7 @@ static void next_name(struct file_reply *a)
 		nothing_there(a);
 }
 
-/* "/dir" is asked for at "/dir/", where its relative links are right. */
+/* Sends the client of "/dir" to "/dir/", where its relative links are right. */
 static void missing(struct file_reply *a, bool dir)
 {
 	bool asked = dir && a->name.p == a->path.p && !reply_names_is_dir(a);
@@ -369,9 +368,9 @@ static void from_disk(struct file_reply *a)
 		opened(file, disk_file_open(file));
 }
 
-/* --- what is asked for ------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
-/* path_parse() makes no other; a handler's own name might be one. */
+/* path_parse() makes no other; a handler's own name might. */
 static bool is_canonical(struct slice path)
 {
 	if (path.n == 0 || path.p[0] != '/' || memchr(path.p, '\0', path.n) != NULL)
@@ -388,7 +387,7 @@ static bool is_canonical(struct slice path)
 	return true;
 }
 
-/* A folder of uploads has it, of whatever server. */
+/* True if it is in any server's directory of uploads. */
 static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slice name, bool own,
 	const struct files *f)
 {
@@ -398,7 +397,7 @@ static bool is_upload(const struct h2d_req *req, enum h2d_tree tree, struct slic
 	       (f != NULL && f->nroots > 0 && doc_root_is_upload(&f->roots[l->root], name));
 }
 
-/* Rules of access were asked. */
+/* Called after the rules of access. */
 static void begin_names(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	(void)req;
@@ -406,14 +405,14 @@ static void begin_names(struct h2d_req *req, enum gate_result result, void *ctx)
 		next_name(ctx);
 }
 
-/* The client asked for it by this name, so req_start() asked who may. */
+/* The client requested this name, so req_start() checked its access. */
 static bool is_own_name(const struct h2d_req *req, enum h2d_tree tree, struct slice name)
 {
 	return tree == H2D_DOCUMENT_ROOT && name.n == req->path.n &&
 	       (name.p == req->path.p || slice_eq(name, req->path));
 }
 
-/* Replies that the fast path left: everything but a cached file under its own name. */
+/* Replies outside the fast path: all but a cached file under its own name. */
 static void reply_slowly(
 	struct files *f, struct h2d_req *req, enum h2d_tree tree, struct slice name, bool own)
 {
@@ -472,7 +471,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	} else if (own && req->location->extensions_redirect && reply_names_redirect(req, name)) {
 		return;
 	}
-	/* Only names in canonical form are in an image; the disk would take others. */
+	/* Only canonical names are in an image; the disk would accept others. */
 	if (!is_canonical(name) ||
 		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/')))
 		reply_conditional_error(req, 404);

@@ -1,7 +1,6 @@
 /*
- * reply_names: the names of files that may answer for a path, one after the other, and where a
- * client is sent whose path has a name too much or too little. Called by reply_file.c; looks for no
- * file.
+ * reply_names: the names of files that may answer for a path, one after the other, and redirects
+ * for a path with a superfluous or missing name. Called by reply_file.c; looks for no file.
  */
 #include "files/reply_file.h"
 
@@ -9,7 +8,7 @@
 #include "http/path.h"
 #include "request/trace.h"
 
-/* The client is to ask for path instead, and something to be added behind it. */
+/* Redirects the client to path, with more appended. */
 void reply_names_send_to(struct h2d_req *req, struct slice path, const char *more)
 {
 	struct slice at = path_encode(path, &req->arena), query = req->query;
@@ -26,7 +25,7 @@ void reply_names_send_to(struct h2d_req *req, struct slice path, const char *mor
 		reply_conditional_error(req, 301);
 }
 
-/* The name behind the last slash of path. */
+/* The name after the last slash of path. */
 static struct slice last_name(struct slice path)
 {
 	size_t i = path.n;
@@ -41,7 +40,7 @@ static bool has_dot(struct slice name)
 	return memchr(name.p, '.', name.n) != NULL;
 }
 
-/* Whether the file may answer for a path that the rules of who may ask were not asked of it for. */
+/* True if the file may answer for a path without the rules of access being checked for the file. */
 static bool may_stand_in(const struct file_reply *a, struct slice file)
 {
 	const struct site *site = a->req->site;
@@ -49,7 +48,7 @@ static bool may_stand_in(const struct file_reply *a, struct slice file)
 	return !site->guarded || site_location(site, file) == a->of_path;
 }
 
-/* Takes the next index file of a directory that may be shown. False: there is no other. */
+/* Takes the next index file of a directory that may be shown. False: none. */
 static bool next_index(struct file_reply *a)
 {
 	const struct location *location = a->of_path;
@@ -68,8 +67,8 @@ static struct slice without_slash(const struct file_reply *a)
 }
 
 /*
- * Takes the next file that "/docs/intro" would be answered with, for "/docs/intro/", which is no
- * folder with an index: its client is sent there, where the links of intro.html are right.
+ * Takes the next file for "/docs/intro", for "/docs/intro/", which is no directory with an index:
+ * its client is redirected, because there the links of intro.html are right.
  */
 static bool next_behind_slash(struct file_reply *a)
 {
@@ -86,16 +85,16 @@ static bool next_behind_slash(struct file_reply *a)
 	return a->name.p == NULL || may_stand_in(a, a->name) || next_behind_slash(a);
 }
 
-/* How many names may stand for a path that leaves its extension out. */
+/* The number of names for a path that omits its extension. */
 static unsigned extensions(const struct file_reply *a)
 {
 	return a->own ? a->of_path->nextensions : 0;
 }
 
 /*
- * Takes the next name of any other path: it, and it with each extension. One without a dot is
- * looked for with them first, so that a cached page takes one look-up, and nothing is asked of the
- * disk in front of it.
+ * Takes the next name of any other path: itself, and with each extension. One without a dot is
+ * first looked for with them, so that a cached page takes one look-up, and the disk is not asked
+ * before.
  */
 static bool next_file(struct file_reply *a)
 {
@@ -112,7 +111,7 @@ static bool next_file(struct file_reply *a)
 	return true;
 }
 
-/* "/about.html" is asked for at "/about", "/index.html" at "/". True: the client was told. */
+/* Redirects "/about.html" to "/about", "/index.html" to "/". True: it did. */
 bool reply_names_redirect(struct h2d_req *req, struct slice path)
 {
 	const struct location *location = req->location;

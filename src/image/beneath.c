@@ -1,7 +1,7 @@
 /*
- * beneath: opens files below a root with openat2(2), and says what kind of file system one is on.
- * The keeper and the workers call it, also in threads. It keeps no state, never follows a magic
- * link, and a path out of the root for BENEATH_LEAVE alone.
+ * beneath: opens files below a root with openat2(2), and finds the kind of their file system. The
+ * keeper and the workers call it, also in threads. It keeps no state, never follows a magic link,
+ * and leaves the root for BENEATH_LEAVE alone.
  */
 #include "image/beneath.h"
 
@@ -22,10 +22,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A rename above the path makes RESOLVE_BENEATH give up with EAGAIN: that passes. */
+/* A rename above the path makes RESOLVE_BENEATH fail with EAGAIN, for a moment. */
 enum { BENEATH_TRIES = 16 };
 
-/* A file that another machine has replaced is found the second time, as a rule. */
+/* A file replaced by another machine is usually found the second time. */
 enum { STALE_TRIES = 2 };
 
 int beneath_open(int root, const char *path, unsigned flags)
@@ -65,7 +65,7 @@ int beneath_open(int root, const char *path, unsigned flags)
 	return -errno;
 }
 
-/* 0, or -errno for what is no regular file. */
+/* 0, or -errno if it is no regular file. */
 static int look_at_file(int fd, struct stat *st)
 {
 	if (fstat(fd, st) < 0)
@@ -75,7 +75,7 @@ static int look_at_file(int fd, struct stat *st)
 	return S_ISREG(st->st_mode) ? 0 : -ENOENT;
 }
 
-/* The file behind fd, which was opened with O_PATH, for reading. The descriptor, or -errno. */
+/* Opens the file of fd, which was opened with O_PATH, for reading. The descriptor, or -errno. */
 static int open_again(int fd)
 {
 	char path[32];
@@ -88,7 +88,7 @@ static int open_again(int fd)
 	return file >= 0 ? file : -errno;
 }
 
-/* Only now a client of NFS has asked what the file is like. -ESTALE: its name is gone. */
+/* Only this makes an NFS client fetch the file's attributes. -ESTALE: its name is gone. */
 static int look_again(int fd, struct stat *st)
 {
 	int rc = look_at_file(fd, st);
@@ -98,7 +98,7 @@ static int look_again(int fd, struct stat *st)
 
 static int open_once(int root, const char *path, unsigned flags, struct stat *st)
 {
-	/* By name again it could be a FIFO by now, and nothing tells open(2) to refuse one. */
+	/* By name again it could now be a FIFO, which open(2) cannot be told to refuse. */
 	int fd = beneath_open(root, path, flags | BENEATH_PATH), file, rc;
 
 	if (fd < 0)
@@ -115,7 +115,7 @@ static int open_once(int root, const char *path, unsigned flags, struct stat *st
 	return rc;
 }
 
-/* The name led to a regular file a moment ago. */
+/* The name was a regular file's a moment ago. */
 static int open_by_name(int root, const char *path, unsigned flags, struct stat *st)
 {
 	int fd = beneath_open(root, path, flags), rc;
@@ -135,7 +135,7 @@ int beneath_open_file(int root, const char *path, unsigned flags, struct stat *s
 
 	for (int tries = 0; tries < STALE_TRIES && rc == -ESTALE; tries++)
 		rc = open_once(root, path, flags, st);
-	/* A kernel that believes the name still asks again when that is what it opens. */
+	/* A kernel that trusts its cached name still asks again when that is opened. */
 	return rc == -ESTALE ? open_by_name(root, path, flags, st) : rc;
 }
 
@@ -162,7 +162,7 @@ void beneath_refresh(int root, const char *path, bool itself)
 
 enum beneath_kind beneath_kind(int fd)
 {
-	/* File systems that read from this machine's own devices, and answer RWF_NOWAIT truly. */
+	/* File systems on this machine's own devices, with a reliable RWF_NOWAIT. */
 	static const unsigned local[] = {
 		EXT4_SUPER_MAGIC,
 		XFS_SUPER_MAGIC,
@@ -193,11 +193,10 @@ enum beneath_kind beneath_kind(int fd)
 
 /* --- spelling --------------------------------------------------------------------------------- */
 
-/* A directory that tells names apart by their bytes says all that is to be known without being
- * read; of others the names are read. */
+/* A directory that compares names by bytes need not be read; the names of others are read. */
 
-/* How a directory compares names: they are their bytes; so unless it has the flag for another way;
- * so but perhaps for the case of ASCII letters; nothing. */
+/* A directory's comparison of names: by bytes; by bytes without the flag for another way; perhaps
+ * ignoring ASCII case; unknown. */
 enum compares { BYTES, BYTES_OR_FLAG, BYTES_OR_CASE, UNKNOWN };
 
 static enum compares compares(int fd)
@@ -226,7 +225,7 @@ static enum compares compares(int fd)
 	return UNKNOWN;
 }
 
-/* ioctl_iflags(2). A file system that has no flags has not this one. */
+/* ioctl_iflags(2). A file system without flags lacks this one. */
 static bool has_fold_flag(int fd)
 {
 	int flags = 0;
@@ -234,7 +233,7 @@ static bool has_fold_flag(int fd)
 	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL) != 0;
 }
 
-/* Whether what path[at…] ends in is there in the other case, too. -EAGAIN: a thread must look. */
+/* True if the end of path[at…] exists in the other case, too. -EAGAIN: a thread must look. */
 static int other_case_is_there(int root, char *path, size_t at, unsigned flags)
 {
 	bool letters = false;
@@ -278,8 +277,8 @@ static int find_name(int fd, const char *name, size_t n)
 }
 
 /*
- * The directory that path[0…at) names, for reading; *how it compares. A directory that may be
- * entered and not read can still be asked for a name.
+ * The directory that path[0…at) names, for reading; *how it compares. In a directory without read
+ * permission a name can still be looked up.
  */
 static int open_dir(int root, char *path, size_t at, unsigned flags, enum compares *how)
 {
@@ -305,7 +304,7 @@ static int open_dir(int root, char *path, size_t at, unsigned flags, enum compar
 	return fd;
 }
 
-/* The segment path[at…end): whether the directory in front of it calls it so. */
+/* Checks that the parent directory spells the segment path[at…end) so. */
 static int check_segment(int root, char *path, size_t at, size_t end, unsigned flags)
 {
 	char name[NAME_MAX + 1];

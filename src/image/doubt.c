@@ -106,7 +106,7 @@ void doubt_answer(int answer, uint64_t id)
 {
 	if (answer < 0)
 		return;
-	/* A worker that does not read its answers has given up waiting for them. */
+	/* A worker that does not read its answers no longer waits for them. */
 	(void)send(answer, &id, sizeof(id), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(answer);
 }
@@ -123,8 +123,7 @@ bool doubt_has_farewell(int fd)
 	char none;
 	ssize_t n;
 
-	/* ECONNRESET is said once, before what was sent: it went without reading all that was
-	 * asked. */
+	/* ECONNRESET comes once, before the messages: the peer died with unread ones. */
 	do
 		n = recv(fd, &none, sizeof(none), MSG_PEEK | MSG_DONTWAIT);
 	while (n < 0 && (errno == EINTR || errno == ECONNRESET));

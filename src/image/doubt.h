@@ -1,8 +1,8 @@
 /*
  * doubt: the message by which a worker tells a keeper that a name may have changed, and its answer.
  * All workers of a generation write to one end of a SOCK_SEQPACKET pair, its keeper reads the
- * other. Each message brings the socket to answer on, so a keeper knows nothing of its workers, and
- * what a keeper that died has not read is left to the next one. Nothing here blocks.
+ * other. Each message has the socket for the answer, so a keeper need not know its workers, and
+ * unread messages of a dead keeper are left to the next one. No call blocks.
  */
 #ifndef H2D_IMAGE_DOUBT_H
 #define H2D_IMAGE_DOUBT_H
@@ -13,38 +13,37 @@
 
 #include "base/slice.h"
 
-/* In front of the path, which begins with "/" and names no directory. */
+/* Precedes the path, which begins with "/" and names no directory. */
 struct doubt_msg {
-	uint64_t id;       /* the worker's own: comes back as the answer */
-	uint64_t dev, ino; /* of the root: a number would mean another one after a reload */
+	uint64_t id;       /* the worker's own: returned in the answer */
+	uint64_t dev, ino; /* of the root: its number may change in a reload */
 };
 
-/* Two ends, alike, non-blocking and close-on-exec. 0, or -errno. */
+/* Two equal ends, non-blocking and close-on-exec. 0, or -errno. */
 int doubt_pair(int fds[2]);
 
-/* answer goes along and stays the caller's. 0, -EAGAIN if the queue is full, -errno. */
+/* answer is sent along and stays the caller's. 0, -EAGAIN if the queue is full, -errno. */
 int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answer);
 
 /*
- * path: NUL-terminated. *answer: for doubt_answer(), -1 if this process may have no further
- * descriptor. 1, 0 at the end of file, -EAGAIN, -EPROTO for what is no such message, -errno.
+ * path: NUL-terminated. *answer: for doubt_answer(), -1 if this process may have no more
+ * descriptors. 1, 0 at the end of file, -EAGAIN, -EPROTO for an invalid message, -errno.
  */
 int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer);
 
-/* Whether nothing comes to fd any more: a worker has shut down their end, for all of them. */
+/* True if no message will come to fd: a worker has shut down their end, for all of them. */
 bool doubt_is_shut(int fd);
 
-/* No image says any more that the name is fresh. Closes answer; -1 is nothing to answer on. */
+/* Answers that no image has the name as fresh any more. Closes answer; -1: none. */
 void doubt_answer(int answer, uint64_t id);
 
-/* To all that write to the other end of fd: no image is used any more, and nobody reads here again.
- */
+/* Tells all writers to the other end of fd that no image is used and no message will be read. */
 void doubt_farewell(int fd);
 
-/* Whether a farewell was sent to those that write to fd. It stays to be seen by each of them. */
+/* True if a farewell was sent to the writers to fd. Each of them can see it. */
 bool doubt_has_farewell(int fd);
 
-/* The next answer. 1, -EAGAIN, -EPROTO for what is none, -errno. */
+/* The next answer. 1, -EAGAIN, -EPROTO: invalid, -errno. */
 int doubt_answered(int fd, uint64_t *id);
 
 #endif

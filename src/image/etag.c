@@ -1,9 +1,8 @@
 /*
- * etag: see etag.h. The hash is SHA-256 by libcrypto, cut to 72 bits: it tells the versions of one
- * file apart, and each of its characters costs a little in every response (nghttp2 does not index
- * it). Braces stand around it because HPACK's Huffman code has 14 and 15 bits for them: with them
- * 97 of 100 tags are no shorter by it, so that nghttp2 copies the tag, where it would code
- * character after character.
+ * etag: see etag.h. The hash is SHA-256 by libcrypto, cut to 72 bits: enough to distinguish the
+ * versions of one file; each character costs a little in every response (nghttp2 does not index
+ * it). Braces surround it because HPACK's Huffman code has 14 and 15 bits for them: so it shortens
+ * only 3 of 100 tags, and nghttp2 copies the tag instead of coding each character.
  */
 #include "image/etag.h"
 
@@ -65,7 +64,7 @@ struct etag_hash *etag_hash_new(void)
 	if (h == NULL)
 		return NULL;
 	h->ctx = EVP_MD_CTX_new();
-	/* Fetched once: an implicit fetch costs as much as hashing a small file. */
+	/* Fetched once: an implicit fetch costs as much as the hash of a small file. */
 	h->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	if (h->ctx == NULL || h->md == NULL)
 		etag_hash_free(&h);

@@ -1,7 +1,7 @@
 /*
- * etag: the entity tag of a file (RFC 9110, 8.8.3): the hash of its content, wherever that is read;
- * of a file that is too long for an image its size and time, weak while it may be written to once
- * more without another time. One thread per hash.
+ * etag: the entity tag of a file (RFC 9110, 8.8.3): the hash of its content; for a file too long
+ * for an image its size and time, weak while a further write might not change the time. One thread
+ * per hash.
  */
 #ifndef H2D_IMAGE_ETAG_H
 #define H2D_IMAGE_ETAG_H
@@ -31,8 +31,8 @@ static inline bool etag_is_weak(const struct etag *e)
 	return e->text[0] == 'W';
 }
 
-/* By its size and time, as the clock said seen_ns (file_id_clock_ns()) just before id was taken.
- * form: of several that one file has, each of them has another tag. */
+/* By its size and time; seen_ns: file_id_clock_ns() just before id was taken. form: of several of
+ * one file, each with its own tag. */
 void etag_of_file(const struct file_id *id, int64_t seen_ns, struct slice form, struct etag *e);
 
 enum { ETAG_SHA256 = 32 };
@@ -54,8 +54,7 @@ int etag_hash_end(struct etag_hash *h, struct etag *e);
 /* The tag of n bytes in memory. 0, or -ENOMEM. */
 int etag_of_bytes(const void *p, size_t n, struct etag *e);
 
-/* The tag of the first n bytes of what fd has open. 0, -EAGAIN if there are fewer, -errno. May
- * block. */
+/* The tag of the first n bytes of fd. 0, -EAGAIN if there are fewer, -errno. May block. */
 int etag_of_fd(int fd, uint64_t n, struct etag *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* image: checks an index that came from another process, and searches it. See image.h. */
+/* image: checks and searches an index from another process. See image.h. */
 #include "image/image.h"
 
-/* True: the bytes may stand in a field value that nobody looks at again. */
+/* True: the bytes may be in a header's value without a further check. */
 static bool printable(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
 /*
- * image: the format that keeper and workers share. An index memfd (head, entries, hash slots,
- * strings; no pointers), body segments, and the marks, which the keeper goes on writing; and life,
- * the write end of a pipe: a process that holds the image holds it open, and its maker sees when
- * the last one let go. A worker maps them read-only, runs image_check() once, and from then on
- * trusts every offset: all but the marks is sealed. Made by keeper/image_build.c.
+ * image: the format shared by keeper and workers. An index memfd (head, entries, hash slots,
+ * strings; no pointers), body segments, and the marks, which the keeper keeps writing; and life,
+ * the write end of a pipe: a process with the image holds it open, and its maker sees when the last
+ * one closes it. A worker maps them read-only, runs image_check() once, and then trusts every
+ * offset: all except the marks is sealed. Made by keeper/image_build.c.
  */
 #ifndef H2D_IMAGE_IMAGE_H
 #define H2D_IMAGE_IMAGE_H
@@ -21,16 +21,16 @@
 enum {
 	IMAGE_VERSION = 4,
 	IMAGE_SEGMENT_MAX = 64 << 20, /* bytes of one segment */
-	IMAGE_FDS = 3,                /* descriptors in front of the segments: index, marks, life */
-	IMAGE_SEGMENTS = 61,          /* as many as one control message carries beside those */
+	IMAGE_FDS = 3,                /* descriptors before the segments: index, marks, life */
+	IMAGE_SEGMENTS = 61,          /* as many as fit into a control message beside those */
 	IMAGE_ENTRIES_MAX = 1 << 20,
 	IMAGE_ROOTS_MAX = 1 << 16,
 	IMAGE_ALIGN = 64,   /* of bodies in their segment */
 	IMAGE_VARIANTS = 3, /* by enum coding: br, zstd, gzip */
 	IMAGE_ETAG = 16,
 	IMAGE_DATE = 29,
-	IMAGE_TICK_MS = 250,      /* the keeper writes the tick this often */
-	IMAGE_TICK_MAX_MS = 1000, /* an older one: the keeper is gone, the image not used */
+	IMAGE_TICK_MS = 250,      /* interval of the keeper's tick */
+	IMAGE_TICK_MAX_MS = 1000, /* older: the keeper is dead, the image not used */
 };
 
 /* A part of the strings. */
@@ -38,26 +38,24 @@ struct image_string {
 	uint32_t at, n;
 };
 
-/* Bytes in a segment; n 0 of a variant: there is none. */
+/* Bytes in a segment; n 0 of a variant: none. */
 struct image_body {
 	uint32_t segment, at, n;
 	char etag[IMAGE_ETAG]; /* of these bytes, with its quotes */
 };
 
 enum {
-	IMAGE_VARIES = 1, /* accept-encoding may decide what is sent: say so (vary) */
-	IMAGE_SETTLED =
-		2, /* read so long after its last change that file_id tells every later one */
-	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant is a file that lay beside it */
-	IMAGE_TRIED =
-		32, /* shifted by the coding: it was compressed, whether that was of use or not */
-	IMAGE_FLAGS = 256, /* none from here on */
+	IMAGE_VARIES = 1,  /* accept-encoding may select the content: send vary */
+	IMAGE_SETTLED = 2, /* settled: file_id shows every later change */
+	IMAGE_SIDECAR = 4, /* shifted by the coding: that variant was a file beside it */
+	IMAGE_TRIED = 32,  /* shifted by the coding: it was compressed, useful or not */
+	IMAGE_FLAGS = 256, /* the end of the flags */
 };
 
 struct image_entry {
 	struct image_string path; /* "/dir/name", decoded */
 	struct image_string type; /* value of content-type, with the root's charset */
-	uint32_t bare_type;       /* the first bytes of type that are it without a charset */
+	uint32_t bare_type;       /* the length of type without a charset */
 	uint32_t root;
 	uint32_t flags;         /* IMAGE_VARIES, … */
 	struct file_id file_id; /* of the file it was read from */
@@ -67,19 +65,19 @@ struct image_entry {
 	char last_modified[IMAGE_DATE];
 };
 
-/* The directory that a root's path named when the image was made. */
+/* The directory at a root's path when the image was made. */
 struct image_root {
 	struct image_string path; /* as configured */
-	uint64_t dev, ino;        /* 0, 0: there was none */
+	uint64_t dev, ino;        /* 0, 0: none */
 };
 
-/* Open addressing with linear steps; at least one slot is free, so that every search ends. */
+/* Open addressing with linear probing; at least one slot is free, so that every search ends. */
 struct image_slot {
 	uint32_t tag;   /* upper half of the hash */
 	uint32_t entry; /* number plus one; 0: free */
 };
 
-/* The index begins with it; entries, slots, roots and strings follow without gaps. */
+/* Begins the index; entries, slots, roots and strings follow without gaps. */
 struct image_head {
 	char magic[8];
 	uint32_t version;
@@ -97,7 +95,7 @@ struct image_head {
 struct image_marks {
 	char magic[8];
 	uint64_t number;
-	uint64_t tick_ms; /* CLOCK_MONOTONIC when the keeper was last seen alive */
+	uint64_t tick_ms; /* CLOCK_MONOTONIC of the keeper's last sign of life */
 	uint64_t nentries;
 	uint8_t stale[]; /* per entry; not 0: the file changed, read the disk */
 };
@@ -157,13 +155,13 @@ static inline uint64_t image_hash(uint64_t seed, uint32_t root, struct slice pat
 }
 
 /*
- * Whether an index of size bytes, bodies in segments of these sizes, and marks of marks_size bytes
- * fit together; they may be hostile. NULL, or what is wrong.
+ * Checks that an index of size bytes, bodies in segments of these sizes, and marks of marks_size
+ * bytes fit together; they may be hostile. NULL, or the fault.
  */
 const char *image_check(const void *index, size_t size, const uint64_t *segments,
 	unsigned nsegments, const void *marks, size_t marks_size);
 
-/* The entry of path in a checked index; NULL if there is none. */
+/* The entry of path in a checked index; NULL: none. */
 const struct image_entry *image_find(const struct image_head *h, uint32_t root, struct slice path);
 
 #endif

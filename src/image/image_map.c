@@ -1,7 +1,7 @@
 /*
  * image_map: maps, checks and unmaps the memfds of one image, in offload threads of a worker. The
  * keeper is another process, so its descriptors are checked as hostile data. It never uses an image
- * that image_check() refused.
+ * refused by image_check().
  */
 #include "image/image_map.h"
 
@@ -20,7 +20,7 @@ static bool is_joined(const struct image_map *v, unsigned segment)
 	return v->joined >> segment & 1;
 }
 
-/* Mapped is mapped; but life goes on until nothing of it is. */
+/* A mapping needs no descriptor; but life must stay open until all are unmapped. */
 static void close_fds(struct image_map *v, bool life)
 {
 	for (unsigned i = 0; i < v->nfds; i++) {
@@ -31,7 +31,7 @@ static void close_fds(struct image_map *v, bool life)
 	}
 }
 
-/* Segments that are shared go on the loop. */
+/* The loop releases shared segments. */
 static void unmap(struct image_map *v)
 {
 	if (v->head != NULL)
@@ -45,7 +45,7 @@ static void unmap(struct image_map *v)
 	v->marks = NULL;
 }
 
-/* Index or marks. */
+/* Maps index or marks. */
 static const void *map_one(struct image_map *v, unsigned i)
 {
 	off_t size = memfd_sealed_size(v->fds[i], i != 1);
@@ -56,7 +56,7 @@ static const void *map_one(struct image_map *v, unsigned i)
 		return NULL;
 	}
 	v->sizes[i] = (uint64_t)size;
-	/* Populated here, so that the loop takes no page faults. */
+	/* Populated here, to save the loop page faults. */
 	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, v->fds[i], 0);
 	if (p == MAP_FAILED) {
 		v->fault = "cannot be mapped";
@@ -105,7 +105,7 @@ static void map_done(struct job *j)
 	v->mapped(v);
 }
 
-/* It goes out of use. */
+/* Takes it out of use. */
 static void leave_segments(struct image_map *v)
 {
 	for (unsigned i = 0; i < v->nsegments; i++) {
@@ -131,7 +131,7 @@ static void unmap_done(struct job *j)
 	free(LIST_ENTRY(j, struct image_map, job));
 }
 
-/* It is retired, and no orphan needs it. */
+/* The image is retired, and no orphan needs it. */
 static void release_image(struct ref *ref)
 {
 	struct image_map *v = LIST_ENTRY(ref, struct image_map, ref);

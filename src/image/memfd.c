@@ -1,6 +1,6 @@
 /*
- * memfd: creates and seals memfds for the keeper, and tells workers whether one is sealed. It owns
- * no descriptor, and never reports a size that the maker of the memfd could still change.
+ * memfd: creates and seals memfds for the keeper, and checks for workers that one is sealed. It
+ * owns no descriptor, and never reports a size that the maker of the memfd could still change.
  */
 #include "image/memfd.h"
 
@@ -54,7 +54,7 @@ int memfd_seal(int fd, bool keep_writer)
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	/*
 	 * Before Linux 6.7 a sealed memfd that was opened for writing cannot be mapped shared. It
-	 * is opened first: seals cannot be taken back, nor added to again.
+	 * is opened first: seals can be neither removed nor extended.
 	 */
 	ro = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	err = ro < 0 ? -errno : 0;

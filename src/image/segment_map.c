@@ -1,7 +1,7 @@
 /*
- * segment_map: the list of the segments that a worker uses, and their ends. Called on the loop, but
- * where segment_map.h says otherwise; it maps and unmaps off the loop, and never looks at what a
- * segment holds.
+ * segment_map: the list of the segments that a worker uses, and their ends. Called on the loop,
+ * unless segment_map.h allows threads; it maps and unmaps off the loop, and never reads a segment's
+ * content.
  */
 #include "image/segment_map.h"
 
@@ -53,7 +53,7 @@ void segment_map_copied(struct segment_map *s, int64_t n)
 	COUNT(held_bytes, n);
 }
 
-/* In any thread: where it is the memfd's last one, all of its memory is freed. */
+/* In any thread: the memfd's last reference frees all of its memory. */
 static void let_go(struct segment_map *s)
 {
 	if (s->file.fd >= 0)
@@ -92,7 +92,7 @@ static void free_in_thread(struct segment_map *s, struct segment_maps *all)
 		segment_map_free(&s);
 }
 
-/* Neither an image map nor a borrower has it. */
+/* No image map and no borrower has it. */
 static void release_segment(struct ref *ref)
 {
 	struct segment_map *s = LIST_ENTRY(ref, struct segment_map, ref);
@@ -198,12 +198,12 @@ void segment_map_leave(struct segment_map *s, struct ref *image)
 
 /* --- orphans ---------------------------------------------------------------------------------- */
 
-/* Every reference is asked for its bytes, and counted: what nobody named is gone afterwards, so one
- * that was not asked is a fault of ours. */
+/* Every reference is asked for its bytes, and counted: unnamed bytes are gone afterwards, so a
+ * missed one is our bug. */
 
 enum { WORD = 64 };
 
-/* It was asked who needs what of it, and that is not done with yet. */
+/* The borrowers were asked, and that is not complete. */
 static bool in_question(const struct segment_map *s)
 {
 	return s->pages != NULL && !s->copying;
@@ -214,7 +214,7 @@ static bool is_marked(const struct segment_map *s, uint64_t page)
 	return s->pages[page / WORD] >> page % WORD & 1;
 }
 
-/* Pages first to last, if there is room for those that are not marked yet. */
+/* Marks pages first to last, if there is room for the unmarked ones. */
 static bool mark(struct segment_map *s, uint64_t first, uint64_t last)
 {
 	uint64_t n = 0;
@@ -298,8 +298,8 @@ static void copy_pages(const struct segment_map *s, uint8_t *to)
 }
 
 /*
- * The copies come where the pages were, the other bytes read as zeros, and the memfd goes. 0, or
- * -errno: it is as it was.
+ * Replaces the pages by copies, other bytes read as zeros, and releases the memfd. 0, or -errno:
+ * unchanged.
  */
 static int copy_marked(const struct segment_map *s)
 {
@@ -313,10 +313,10 @@ static int copy_marked(const struct segment_map *s)
 		-1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	/* A page is to cost no more than a page. */
+	/* A page must cost no more than a page. */
 	madvise(copy, n, MADV_NOHUGEPAGE);
 	copy_pages(s, copy);
-	/* A reader sees either of them meanwhile, and both are the same: it is one step. */
+	/* One step: a reader sees either of them meanwhile, and both are the same. */
 	if (mprotect(copy, n, PROT_READ) < 0 ||
 		mremap(copy, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, s->bytes) == MAP_FAILED) {
 		rc = -errno;
@@ -352,7 +352,7 @@ static void copy_done(struct job *j)
 	ref_put(&s->ref);
 }
 
-/* No thread can be had: it is due again. */
+/* No thread is available: it is due again. */
 static void copy_left_out(struct segment_map *s)
 {
 	s->file.fd = s->closing;
@@ -362,7 +362,7 @@ static void copy_left_out(struct segment_map *s)
 static void copy_orphan(struct segment_map *s)
 {
 	H2D_ASSERT(s->found == s->ref.count);
-	/* The memfd is freed with its last descriptor; from now on sockets copy. */
+	/* The last descriptor frees the memfd; from now on sockets copy. */
 	s->closing = s->file.fd;
 	s->file.fd = -1;
 	s->job = (struct job){ .work = copy_work, .done = copy_done };

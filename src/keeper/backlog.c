@@ -1,6 +1,6 @@
 /*
- * backlog: keeps changes one behind the other in memory that grows. The keeper calls it on its one
- * thread; it never changes the catalogue but in backlog_flush().
+ * backlog: queues changes in memory that grows. The keeper calls it on its one thread; only
+ * backlog_flush() changes the catalogue.
  */
 #include "keeper/keeper.h"
 

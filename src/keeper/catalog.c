@@ -13,8 +13,8 @@
 
 enum {
 	TYPES_MEMORY = 16 << 20,
-	NEWS_MS = 20,           /* changes that come together become one image */
-	NEWS_SETTLED_MS = 1000, /* only a later warm start gains by it */
+	NEWS_MS = 20,           /* changes that come together share one image */
+	NEWS_SETTLED_MS = 1000, /* useful only for a later warm start */
 };
 
 int catalog_init(struct catalog *c, const struct doc_roots *conf, struct segments *segments)
@@ -94,15 +94,15 @@ struct catalog_dir *catalog_find_dir(const struct catalog *c, uint32_t root, str
 	return n != NULL ? LIST_ENTRY(n, struct catalog_dir, node) : NULL;
 }
 
-/* --- what lies beside ------------------------------------------------------------------------- */
+/* --- sidecars --------------------------------------------------------------------------------- */
 
-/* True: a file beside f may be sent for it. */
+/* True: a file beside f may be sent instead. */
 static bool takes_beside(const struct catalog *c, const struct catalog_file *f)
 {
 	return !f->dir->uploads && c->conf->roots[f->node.root].precompressed;
 }
 
-/* The file that path is a sidecar of by its name, and in which coding; NULL: there is none. */
+/* The file of which path is a sidecar by its name, and the coding; NULL: none. */
 static struct catalog_file *base_of(
 	const struct catalog *c, uint32_t root, struct slice path, enum coding *coding)
 {
@@ -114,7 +114,7 @@ static struct catalog_file *base_of(
 	return f != NULL && takes_beside(c, f) ? f : NULL;
 }
 
-/* The file that is a sidecar of f by its name; NULL: there is none. */
+/* The sidecar of f by its name; NULL: none. */
 static struct catalog_file *beside(
 	const struct catalog *c, const struct catalog_file *f, enum coding coding)
 {
@@ -162,7 +162,7 @@ unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, un
 	return codings;
 }
 
-/* f lies beside its base, from now on or no more. */
+/* Notes that f is beside its base, or no longer. */
 static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
 {
 	enum coding coding;
@@ -210,7 +210,7 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 		mark(c, f);
 }
 
-/* A file called path came, went or changed: what it lies beside of is answered for no more. */
+/* A file called path came, went or changed: marks the file it is beside. */
 static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
 {
 	enum coding coding;
@@ -219,7 +219,7 @@ static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
 	if (base == NULL)
 		return;
 	mark(c, base);
-	/* Whatever lies there now: if it is of no use, it may be time to compress. */
+	/* Whatever is there now: if it is useless, it may be time to compress. */
 	base->tried &= (uint8_t) ~(1U << coding);
 	if (!base->fresh)
 		return;
@@ -340,11 +340,11 @@ static void take_body(struct catalog *c, const struct catalog_file *f)
 	c->segments->index_next += catalog_index_room(f->node.n);
 }
 
-/* With its variants. */
+/* Drops it with its variants. */
 static void drop_body(struct catalog *c, struct catalog_file *f)
 {
 	if (f->body != NULL) {
-		catalog_news(c, NEWS_MS); /* an image that lets go of it, whatever happens now */
+		catalog_news(c, NEWS_MS); /* an image without it, in any case */
 		c->segments->index_next -= catalog_index_room(f->node.n);
 	}
 	drop_segment_body(c, &f->body);
@@ -361,7 +361,7 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 	drop_body(c, f);
 	c->index_room -= catalog_index_room(f->node.n);
 	chains_leave(&c->names, &f->node.chain);
-	/* Now that it is not found any more, what it lay beside may be compressed. */
+	/* Not found any more, so its base may be compressed. */
 	set_beside(c, f, false);
 	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
 	c->files[f->at] = c->files[--c->nfiles];
@@ -401,7 +401,7 @@ void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
 	} while (at != NULL);
 }
 
-/* --- what is known of a file ------------------------------------------------------------------ */
+/* --- facts about a file ----------------------------------------------------------------------- */
 
 static struct catalog_type *type_of(struct catalog *c, const struct catalog_file *f)
 {
@@ -423,7 +423,7 @@ static struct catalog_type *type_of(struct catalog *c, const struct catalog_file
 	return t;
 }
 
-/* It is true again: in the images to come, and what it lies beside of with it. */
+/* Makes it valid in later images, and the file it is beside. */
 static void renew(
 	struct catalog *c, struct catalog_file *f, const struct file_id *file_id, bool settled)
 {

@@ -1,5 +1,5 @@
 /*
- * chains: keeps the table; the catalogue and tree_map call it, with hashes of their own.
+ * chains: keeps the table; the catalogue and tree_map call it, with their own hashes.
  */
 #include "keeper/catalog.h"
 

@@ -1,7 +1,7 @@
 /*
- * doubt_server: marks the names that workers doubt, many at a time, and answers when the kernel was
- * asked, too. Called on the keeper's loop; it never waits, and never trusts the length or the form
- * of a message.
+ * doubt_server: marks the doubted names, many at a time, and answers after the kernel was asked,
+ * too. Called on the keeper's loop; it never waits, and never trusts the length or the form of a
+ * message.
  */
 #include "keeper/keeper.h"
 
@@ -23,7 +23,7 @@ static void doubt_server_stop(struct doubt_server *s)
 		loop_unwatch(s->loop, &s->watch);
 }
 
-/* Marks one; its answer is due when the kernel was asked, too. False: there is none. */
+/* Marks one; its answer follows a question to the kernel. False: none. */
 static bool take_one(struct doubt_server *s, int *answer, uint64_t *id)
 {
 	struct doubt_msg msg;
@@ -103,7 +103,7 @@ int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_
 
 void doubt_server_close(struct doubt_server *s, bool farewell)
 {
-	/* While it is armed, an earlier keeper's images may yet be used. */
+	/* While it is armed, an earlier keeper's images may still be used. */
 	if (farewell && s->watch.fd >= 0 && !timer_armed(&s->begin))
 		doubt_farewell(s->watch.fd);
 	timer_disarm(&s->loop->wheel, &s->begin);

@@ -1,7 +1,7 @@
 /*
  * image_build: writes the index, the marks and the life pipe of one image in one pass over the
- * catalogue, in pieces, so that memory stays small. Called by publish.c; it never writes bodies and
- * never changes what the catalogue knows.
+ * catalogue, in pieces, to save memory. Called by publish.c; it never writes bodies and never
+ * changes facts of the catalogue.
  */
 #include "keeper/image_build.h"
 
@@ -20,7 +20,7 @@
 
 enum { PIECE = 256 << 10 };
 
-/* A part of the index that is written from its beginning to its end. */
+/* A part of the index, written sequentially. */
 struct stream {
 	int fd;
 	off_t at; /* of the piece */
@@ -37,7 +37,7 @@ struct image_builder {
 	struct image_head head;
 	struct image_slot *slots;
 	struct stream entries, strings;
-	int64_t date_of; /* the second that date is of */
+	int64_t date_of; /* the second of date */
 	char date[DATE_LEN + 1];
 };
 
@@ -85,7 +85,7 @@ static int begin_index(struct image_builder *p)
 	p->strings.piece = malloc(PIECE);
 	if (p->slots == NULL || p->entries.piece == NULL || p->strings.piece == NULL)
 		return -ENOMEM;
-	/* The seed keeps who chooses names from choosing collisions. */
+	/* With the seed a chooser of names cannot choose collisions. */
 	if (getrandom(&h->seed, sizeof(h->seed), GRND_NONBLOCK) != sizeof(h->seed))
 		h->seed = clock_read_us();
 	p->fd = memfd_new("h2d-index");
@@ -118,7 +118,7 @@ static void hold_segments(struct image_builder *p)
 	p->head.nsegments = img->nsegments;
 }
 
-/* Roots, and the types that entries refer to. */
+/* Writes roots, and the types that entries refer to. */
 static int put_roots(struct image_builder *p)
 {
 	off_t at = (off_t)(sizeof(p->head) + p->head.nentries * sizeof(struct image_entry) +
@@ -201,7 +201,7 @@ static int put_file(struct image_builder *p, struct catalog_file *f, uint32_t nu
 	}
 	memcpy(e.last_modified, p->date, IMAGE_DATE);
 	put_slot(p, f, number);
-	/* Without it the entry would be wrong; the image that follows has both. */
+	/* Without it the entry would be wrong; the next image has both. */
 	if (catalog_unread(p->c, f) != 0)
 		p->img->marks->stale[number] = 1;
 	f->in[p->slot].number = (uint32_t)p->img->number;
@@ -261,8 +261,8 @@ static int make_marks(struct built_image *img)
 	if (fd < 0)
 		return fd;
 	img->marks_size = sizeof(*img->marks) + img->nentries;
-	/* Written, not only sized: full memory is an error here, and no SIGBUS at the first mark.
-	 */
+	/* Written, not only sized: full memory is an error here, and not SIGBUS at the first
+	 * mark. */
 	rc = -posix_fallocate(fd, 0, (off_t)img->marks_size);
 	if (rc < 0) {
 		close(fd);
@@ -351,7 +351,7 @@ void image_build_tick(const struct built_image *img, uint64_t ms)
 
 void image_build_revoke(const struct built_image *img)
 {
-	/* Too old at any uptime, and for a reader whose clock is one long turn behind. */
+	/* Too old at any uptime, also for a reader whose clock is one long turn behind. */
 	image_build_tick(img, clock_now_ms() - (UINT64_MAX >> 2));
 }
 

@@ -1,6 +1,6 @@
 /*
- * image_build: makes an image of what the catalogue holds: the index, the marks and the life pipe;
- * bodies lie in their segments already. Keeper only.
+ * image_build: makes an image of the catalogue: the index, the marks and the life pipe; bodies are
+ * in their segments already. Keeper only.
  */
 #ifndef H2D_KEEPER_IMAGE_BUILD_H
 #define H2D_KEEPER_IMAGE_BUILD_H
@@ -10,12 +10,12 @@
 #include "image/image.h"
 #include "keeper/catalog.h"
 
-/* A finished image as its maker holds it. */
+/* A finished image of its maker. */
 struct built_image {
 	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* index, marks, life: ours; segments: the store's */
 	int nfds;
-	int life;                /* the end that is read: end of file when nobody has the image */
-	struct catalog *catalog; /* NULL: there is no image */
+	int life;                /* the reading end: end of file when no process has the image */
+	struct catalog *catalog; /* NULL: no image */
 	unsigned slot;
 	struct segment *segments[IMAGE_SEGMENTS]; /* held */
 	unsigned nsegments;
@@ -28,8 +28,8 @@ struct built_image {
 };
 
 /*
- * Every fresh file of c; its place among the images alive is slot, which is free. A long step. 0,
- * or -errno: there is nothing to close then.
+ * Makes an image of every fresh file of c; slot is its free place among the live images. A long
+ * step. 0, or -errno: then there is no image to close.
  */
 int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_image *img);
 
@@ -39,29 +39,28 @@ void image_build_tick(const struct built_image *img, uint64_t ms);
 /* No reader uses img for another request. */
 void image_build_revoke(const struct built_image *img);
 
-/* Others have its descriptors: closes ours, so that life says when they let go. Idempotent. */
+/* Closes our descriptors, so that life reports when others have closed theirs. Idempotent. */
 void image_build_let_go(struct built_image *img);
 
-/* Closes and unmaps what is left, and releases the segments; readers keep what they have. */
+/* Closes and unmaps the rest, and releases the segments; readers keep theirs. */
 void built_image_close(struct built_image *img);
 
 /*
- * one_image: an image that has a single file, read, compressed and indexed as the keeper does it.
- * `h2d --explain` makes one of the file it found, so that its answer is the one that a server with
- * a cache gives. It watches nothing and lives as long as the answer.
+ * one_image: an image of a single file, read, compressed and indexed like the keeper's. `h2d
+ * --explain` makes one of the file it found, so that its answer equals that of a server with a
+ * cache. It watches no files and lives as long as the answer.
  */
 
 struct one_image;
 
 /*
- * An image of the file at path ("/a/b") below that root of conf, which outlives the image; turns
- * the loop until it is done, up to seconds if compress. NULL if there can be none: it is not cached
- * then.
+ * An image of the file at path ("/a/b") below that root of conf, which outlives the image; runs the
+ * loop until it is done, up to seconds if compress. NULL: the file is not cached.
  */
 struct one_image *one_image_new(struct loop *l, const struct doc_roots *conf, unsigned root,
 	struct slice path, bool compress);
 
-/* The descriptors of the image, which stay its own. */
+/* The descriptors of the image, which it owns. */
 const struct built_image *one_image_built(const struct one_image *i);
 
 void one_image_free(struct one_image **i);

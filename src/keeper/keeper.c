@@ -1,8 +1,7 @@
 /*
- * keeper: the loop of the keeper process, and what ties its parts together: scan, reader, variants
- * and publish do their work here in small portions, so that changes are marked and ticks are
- * written in time. Called by the master after the fork; it never blocks, and never reads a file
- * itself.
+ * keeper: the loop of the keeper process, which connects its parts: scan, reader, variants and
+ * publish work here in small portions, so that changes are marked and ticks are written in time.
+ * Called by the master after the fork; it never blocks, and never reads a file itself.
  */
 #include "keeper/keeper.h"
 
@@ -33,7 +32,7 @@ enum {
 	PORTION_US = 5000,
 	TELL_MS = 20,
 	STUCK_MS = 250,
-	FOUND_MAX = 64, /* found but not read: what is near the root is read first */
+	FOUND_MAX = 64, /* found but unread: files near the root are read first */
 	TROUBLE_MS = 1000,
 };
 
@@ -45,7 +44,7 @@ struct keeper {
 	struct sig sig;
 	struct master_link master;
 	struct timer tick;
-	struct timer wake; /* something that waits is due */
+	struct timer wake; /* for the next timed work */
 	struct timer rescan;
 	struct task work;
 
@@ -57,13 +56,13 @@ struct keeper {
 	struct variants variants;
 	struct publish publish;
 	struct doubt_server doubts;
-	void *moving; /* memory that bodies are moved through: the reader's may hold half a file */
-	struct tree_watch *watch;      /* NULL: only rescans find changes */
-	struct warm_start *warm_start; /* until the first walk is over */
+	void *moving;             /* memory for moving bodies: the reader's may hold half a file */
+	struct tree_watch *watch; /* NULL: only rescans find changes */
+	struct warm_start *warm_start; /* until the first scan is over */
 
 	uint64_t started_ms;
 	uint64_t nwarm;
-	int trouble; /* -errno that the log has named; 0: none */
+	int trouble; /* -errno in the log; 0: none */
 };
 
 static void keeper_go(struct keeper *k, enum keeper_state state)
@@ -74,7 +73,7 @@ static void keeper_go(struct keeper *k, enum keeper_state state)
 	k->state = state;
 }
 
-/* True: there are things for it to do. */
+/* True: it has work to do. */
 static bool works(const struct keeper *k)
 {
 	return k->state == KEEPER_WALK || k->state == KEEPER_LIVE;
@@ -93,9 +92,9 @@ static void stir(struct keeper *k)
 		loop_ready(&k->loop, &k->work);
 }
 
-/* --- what the master is told ------------------------------------------------------------------ */
+/* --- reports to the master -------------------------------------------------------------------- */
 
-/* Nothing is being found any more. */
+/* True while files are being found. */
 static bool walking(const struct keeper *k)
 {
 	return scan_pending(&k->scan) > 0 || k->reader.n[READER_FOUND] > 0 ||
@@ -195,7 +194,7 @@ static void on_renewed(void *ctx, struct catalog_file *f)
 	struct keeper *k = ctx;
 
 	variants_want(&k->variants, f);
-	/* A variant's thread may have ended it, and nothing else be going on. */
+	/* A variant's thread may have ended it, without other work going on. */
 	stir(k);
 }
 
@@ -224,7 +223,7 @@ static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
 	stir(k);
 }
 
-/* A stop where the last worker left first, or a socket shut down, which doubts_mend() logs. */
+/* A stop in which the last worker exited first, or a socket shut down, which doubts_mend() logs. */
 static void on_doubts_end(void *ctx)
 {
 	keeper_leave(ctx, KEEPER_LEAVE);
@@ -264,12 +263,12 @@ static void first_walk_over(struct keeper *k)
 		k->reader.left_out);
 }
 
-/* The machine is short of something: said once, until it is over. */
+/* The machine is short of memory or descriptors: logged once, until it is over. */
 static void look_at_trouble(struct keeper *k)
 {
 	int rc = k->scan.trouble < 0 ? k->scan.trouble : k->reader.trouble;
 
-	/* A walk looks at what the one before could not. */
+	/* A scan retries what the one before could not read. */
 	if (k->scan.trouble < 0)
 		timer_arm(&k->loop.wheel, &k->rescan, clock_ms() + TROUBLE_MS);
 	k->scan.trouble = k->reader.trouble = 0;
@@ -321,7 +320,7 @@ static void on_work(struct task *t)
 		first_walk_over(k);
 	wake_in(k, reader_wait(&k->reader));
 	wake_in(k, publish_step(&k->publish, walking(k)));
-	/* Nobody holds an old one, so an image that moves things is what makes room. */
+	/* No worker has an old one, so only a new image with moved bodies makes room. */
 	if ((k->reader.n[READER_STUCK] > 0 || k->variants.stuck) &&
 		publish_alive(&k->publish) <= 1 && segments_can_compact(&k->segments))
 		catalog_news(&k->catalog, STUCK_MS);
@@ -349,11 +348,11 @@ static void on_rescan(struct timer *t)
 	stir(k);
 }
 
-/* --- what the master says --------------------------------------------------------------------- */
+/* --- orders of the master --------------------------------------------------------------------- */
 
 static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
-	/* INT, QUIT and HUP are the master's: a terminal sends them to the whole group. */
+	/* The master handles INT, QUIT and HUP: a terminal sends them to the whole group. */
 	if (info->ssi_signo == SIGTERM)
 		keeper_leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
 }
@@ -430,7 +429,7 @@ static void stop_building(struct keeper *k)
 	k->catalog.pause.fn = NULL;
 	publish_revoke(&k->publish);
 	doubt_server_close(&k->doubts, k->state == KEEPER_DISMISSED);
-	/* Threads that compress cannot be stopped, and nobody waits for them. */
+	/* Threads that compress cannot be stopped, and are not awaited. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);
 	variants_fini(&k->variants);

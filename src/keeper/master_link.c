@@ -1,6 +1,6 @@
 /*
  * master_link: one SOCK_SEQPACKET pair (ipc/ctl.h) on the keeper's loop. Called by keeper.c; an end
- * of file, or a socket that is broken, is told as leave(). It owns no image.
+ * of file, or a broken socket, becomes leave(). It owns no image.
  */
 #include "keeper/keeper.h"
 
@@ -85,8 +85,8 @@ int master_link_send_image(struct master_link *l, const struct built_image *img)
 	};
 	int rc = ctl_send(l->ctl.watch.fd, &msg, img->fds, img->nfds);
 
-	/* A full queue, or too many descriptors in flight: with the next tick again. EPIPE: the end
-	 * of file that follows says it all. */
+	/* A full queue, or too many descriptors in flight: retried at the next tick. EPIPE: the end
+	 * of file follows. */
 	if (rc < 0 && rc != -EAGAIN && rc != -ETOOMANYREFS && rc != -EPIPE)
 		log_error("cache: publishing image %llu: %s", (unsigned long long)img->number,
 			strerror(-rc));

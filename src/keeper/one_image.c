@@ -1,6 +1,6 @@
 /*
- * one_image: the parts of the keeper without its loop of work: scan is told of one file instead of
- * walking, reader and variants do what they always do. It tells no worker anything.
+ * one_image: the parts of the keeper without its loop of work: scan gets one file instead of the
+ * tree, reader and variants work as always. It sends no message to workers.
  */
 #include "keeper/image_build.h"
 
@@ -15,7 +15,7 @@ enum {
 	NUMBER = 1,
 	FRESH_MS = 3600 * 1000, /* it is used at once, however busy the machine is */
 	POLL_MS = 10,
-	LONGEST_MS = 30000, /* a file that does not hold still is not waited for */
+	LONGEST_MS = 30000, /* the limit for a file that keeps changing */
 };
 
 struct one_image {
@@ -71,7 +71,7 @@ static void tell_file(struct one_image *i, unsigned root, struct slice path)
 	scan_change(&i->scan, TREE_FILE, root, name);
 }
 
-/* The directories on the way to path, then what lies beside it, then itself. */
+/* Reports the directories on the way to path, then the files beside it, then itself. */
 static void tell_of(struct one_image *i, unsigned root, struct slice path)
 {
 	char name[PATH_MAX];
@@ -100,7 +100,8 @@ static int make_image(struct one_image *i, struct loop *l)
 		if (reader_step(&i->reader))
 			ms = 0;
 		variants_step(&i->variants);
-		/* The reader's thread, which waits for writers of the file, wakes nobody. */
+		/* The reader's thread, which waits for writers of the file, cannot wake the
+		 * loop. */
 		rc = loop_turn(l, ms < 0 || ms > POLL_MS ? POLL_MS : ms);
 	}
 	return rc;

@@ -1,7 +1,7 @@
 /*
- * publish: decides on the keeper's loop when the next image is made, has it made and sent, and
- * watches the life pipe of each. It never makes one while CATALOG_IMAGES are alive, or while two
- * are and its index does not fit.
+ * publish: decides on the keeper's loop when the next image is due, makes and sends it, and watches
+ * the life pipe of each. It never makes one while CATALOG_IMAGES are live, or while two are and its
+ * index does not fit.
  */
 #include "keeper/keeper.h"
 
@@ -15,10 +15,10 @@
 enum {
 	HURRY_MS = 20,
 	INTERVAL_MS = 100, /* between two images, while changes keep coming */
-	COST_SHARE = 20,   /* making them takes at most one part in so many of a processor */
+	COST_SHARE = 20,   /* images take at most one part in so many of a processor */
 	WALKING_MS = 1000,
 	RETRY_MS = 1000,
-	MIDWAY_MS = 20, /* between two looks in a long step */
+	MIDWAY_MS = 20, /* between two checks in a long step */
 };
 
 static void drop_published(struct published *i)
@@ -43,7 +43,7 @@ static void on_life(struct watch *w, uint32_t events)
 
 	if ((events & EPOLLHUP) == 0)
 		return;
-	/* Readers keep the newest: if nobody does, it was lost on its way to one short of
+	/* Readers keep the newest: if none does, it was lost on its way to one short of
 	 * descriptors. */
 	if (p->newest == i && (p->due_ms == 0 || p->due_ms > again))
 		p->due_ms = again;
@@ -86,8 +86,8 @@ static void send(struct publish *p)
 
 static void look_and_tick(struct publish *p)
 {
-	/* From before the look: if this process is stopped in between, the tick covers no more than
-	 * was seen. */
+	/* Read before the check: if this process is stopped in between, the tick covers no more
+	 * than was checked. */
 	uint64_t now = clock_now_ms();
 
 	p->check(p->ctx);
@@ -151,12 +151,12 @@ static void publish_make(struct publish *p)
 {
 	struct published *i = p->images;
 
-	/* An image that nobody has seen is not worth keeping. */
+	/* An unsent image is not worth keeping. */
 	if (p->newest != NULL && !p->newest->sent)
 		drop_published(p->newest);
 	while (i < p->images + CATALOG_IMAGES && i->alive)
 		i++;
-	/* Beside the newest there is always a next one, or none could ever be let go. */
+	/* Beside the newest there is always room for a next one, or none could ever be released. */
 	p->blocked = i == p->images + CATALOG_IMAGES ||
 		     (publish_alive(p) > 1 && !segments_fit_index(p->catalog->segments));
 	if (p->blocked)
@@ -174,12 +174,12 @@ static void publish_make(struct publish *p)
 		(unsigned long long)i->image.number, i->image.nentries,
 		(unsigned long long)i->image.content, i->image.nsegments,
 		(unsigned long long)p->cost_ms);
-	/* Making it may have taken seconds: neither its tick nor its marks may be from before. */
+	/* Building may take seconds: the tick and marks must not be from before. */
 	publish_tick(p);
 	p->room(p->ctx);
 }
 
-/* News of the catalogue want an image at some time. */
+/* Schedules an image for news of the catalogue. */
 static void take_news(struct publish *p)
 {
 	uint64_t at = clock_ms() + (uint64_t)p->catalog->news_ms;

@@ -1,7 +1,7 @@
 /*
- * reader: the queues of files that are to be read, and the one file that is being read. Called in
- * portions by keeper.c; between two steps its buffer holds a part of a file, so nothing else may
- * use it. It never gives the catalogue bytes of a file that changed while it was read.
+ * reader: the queues of files to be read, and the current file. Called in portions by keeper.c;
+ * between two steps its buffer holds a part of a file, so it has no other use. It never gives the
+ * catalogue bytes of a file that changed while it was read.
  */
 #include "keeper/scan.h"
 
@@ -98,7 +98,7 @@ bool reader_has(const struct reader *r, const struct catalog_file *f)
 
 void reader_found(struct reader *r, struct catalog_file *f)
 {
-	/* The open file may be the one that the walk did not find any more. */
+	/* The open file may be the one missing in the scan. */
 	if (r->file == f)
 		r->touched = true;
 	else if (!queued(f))
@@ -113,7 +113,7 @@ void reader_changed(struct reader *r, struct catalog_file *f)
 		r->touched = true;
 		return;
 	}
-	/* A file that only a walk found might be trusted unread. */
+	/* A file found only by a scan might be trusted unread. */
 	if (queued(f) && f->waits != READER_FOUND)
 		return;
 	unread_ms = clock_ms() - f->read_ms;
@@ -192,7 +192,7 @@ static bool is_shortage(int rc)
 	       rc == -EAGAIN || rc == -ENOBUFS;
 }
 
-/* The machine's fault, or a moment's: later. Anything else: not ours to cache. */
+/* A fault of the machine, or of the moment: later. Any other: not cacheable. */
 static void failed(struct reader *r, struct catalog_file *f, int rc)
 {
 	reader_end(r);
@@ -224,7 +224,7 @@ static void leave_out(struct reader *r, struct catalog_file *f)
 	catalog_remove(r->catalog, f);
 }
 
-/* It would not hold still: later, and the disk answers until then. */
+/* Changed while it was read: later, and the disk serves it until then. */
 static void again(struct reader *r, struct catalog_file *f)
 {
 	reader_end(r);
@@ -253,11 +253,10 @@ static void reader_done(struct reader *r, struct catalog_file *f)
 		enqueue(r, f, READER_SETTLE);
 }
 
-/* The kernel told of the name that f was written through, and not of others that it may have. */
+/* The kernel reported the name by which f was written, but not its other names. */
 static void changed_with(struct reader *r, const struct catalog_file *f)
 {
-	/* A link made to what has long been there changes nothing, and would cost a look at all
-	 * files. */
+	/* A new link to an old file changes no content, and would cost a check of all files. */
 	if (r->wall_ns - r->file_id.mtime_ns > WRITTEN_NS)
 		return;
 	for (uint32_t i = 0; i < r->catalog->nfiles; i++) {
@@ -272,7 +271,7 @@ static void changed_with(struct reader *r, const struct catalog_file *f)
 	}
 }
 
-/* told: by the kernel, rather than found by a walk, which comes by every name. */
+/* told: by the kernel, rather than found by a scan, which comes by every name. */
 static void reader_begin(struct reader *r, struct catalog_file *f, bool told)
 {
 	struct timespec now = clock_wall();
@@ -297,8 +296,8 @@ static void reader_begin(struct reader *r, struct catalog_file *f, bool told)
 		leave_out(r, f);
 	else if (!told && f->body != NULL && f->settled && file_id_eq(&f->file_id, &r->file_id)) {
 		/*
-		 * Found again as it was. What the kernel told of is read: a store through a mapping
-		 * to a page that was dirty already moves no time stamp.
+		 * Found unchanged. A file reported by the kernel is read: a store through a mapping
+		 * to a dirty page changes no time stamp.
 		 */
 		reader_end(r);
 		catalog_trust(r->catalog, f, &r->file_id, true);
@@ -307,7 +306,7 @@ static void reader_begin(struct reader *r, struct catalog_file *f, bool told)
 	}
 }
 
-/* The next piece; and behind the last one, whether the file is still what it was. */
+/* Reads the next piece; after the last one, checks that the file is unchanged. */
 static void go_on(struct reader *r)
 {
 	struct catalog_file *f = r->file;

@@ -1,7 +1,7 @@
 /*
- * scan: lists directories and compares what is there with the catalogue, one portion per turn of
- * the keeper's loop. A directory is watched first and listed then, so that no change falls between;
- * scan never reads a file.
+ * scan: lists directories and compares them with the catalogue, one portion per turn of the
+ * keeper's loop. A directory is watched before it is listed, so that no change is missed; scan
+ * never reads a file.
  */
 #include "keeper/scan.h"
 
@@ -20,8 +20,8 @@
 
 enum { ENTRIES_PER_STEP = 64 };
 
-/* Looks that a root's path needs. */
-enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: it is watched from the start, and all below it */
+/* Checks due for a root's path. */
+enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: watched from the start, with all below it */
 
 static void look_at_root(struct scan *s, unsigned root, uint8_t how)
 {
@@ -117,7 +117,7 @@ static void shut_root(struct scan *s, struct catalog_root *r)
 	r->fd = -1;
 }
 
-/* A read that hangs there would stop the ticks, and with them the whole image. */
+/* A read that hangs there would stop the ticks, and so the whole image. */
 static bool cacheable(const struct catalog_root *r, int fd)
 {
 	if (beneath_kind(fd) != BENEATH_REMOTE)
@@ -126,7 +126,7 @@ static bool cacheable(const struct catalog_root *r, int fd)
 	return false;
 }
 
-/* Enters the directory that the root's path names now: st of fd, or zeroes and -1. */
+/* Enters the present directory at the root's path: st of fd, or zeroes and -1. */
 static void enter_root(struct scan *s, unsigned root, int fd, const struct stat *st)
 {
 	struct catalog_root *r = &s->catalog->roots[root];
@@ -135,8 +135,8 @@ static void enter_root(struct scan *s, unsigned root, int fd, const struct stat 
 		shut_root(s, r);
 		r->dev = st->st_dev;
 		r->ino = st->st_ino;
-		/* Workers take their directory by the image; at the start they have just done so.
-		 */
+		/* Workers follow the image's directory; at the start they have just opened their
+		 * own. */
 		if (r->looked)
 			catalog_news(s->catalog, 0);
 		if (fd >= 0 && cacheable(r, fd)) {
@@ -178,7 +178,7 @@ static void take_root(struct scan *s, unsigned root, bool anew)
 	}
 	missing(r, rc);
 	if (!anew && (r->dev != st.st_dev || r->ino != st.st_ino)) {
-		/* The watches did not tell this. */
+		/* The watches missed this. */
 		if (fd >= 0)
 			close(fd);
 		take_root(s, root, true);
@@ -206,7 +206,7 @@ void scan_roots(struct scan *s)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* The directory that path lies in, if it is known, and whether path may be cached at all. */
+/* The directory of path, if it is known and path may be cached. */
 static struct catalog_dir *parent_of(const struct scan *s, unsigned root, struct slice path)
 {
 	size_t n = path.n;
@@ -226,7 +226,7 @@ static struct catalog_dir *parent_of(const struct scan *s, unsigned root, struct
 	return catalog_find_dir(s->catalog, root, slice_of(path.p, n));
 }
 
-/* f for a path that is new. NULL: memory is out, which is tried again, or the index is full. */
+/* Makes f for a new path. NULL: memory is out, which is retried, or the index is full. */
 static struct catalog_file *add_file(struct scan *s, struct catalog_dir *parent, struct slice path)
 {
 	struct catalog_file *f = catalog_add(s->catalog, parent, path);
@@ -253,12 +253,12 @@ static void file_changed(struct scan *s, unsigned root, struct slice path)
 		return;
 	if (f != NULL)
 		catalog_doubt(s->catalog, f);
-	/* The path may be told in a spelling that the directory's listing does not. */
+	/* The reported spelling of the path may differ from that in its directory. */
 	else if (spelling_check(s->catalog->roots[root].fd, path.p, UINT_MAX, 0) != -ENOENT)
 		f = add_file(s, parent, path);
 	if (f == NULL)
 		return;
-	/* A listing that goes on may have passed it. */
+	/* A listing in progress may have passed it. */
 	f->seen = parent->pass;
 	reader_changed(s->reader, f);
 }
@@ -315,7 +315,7 @@ void scan_change(struct scan *s, enum tree_change what, unsigned root, const cha
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
-/* It is there no more, or nobody may list it. */
+/* The directory is missing, or may not be listed. */
 static void forget_dir(struct scan *s, struct catalog_dir *d)
 {
 	if (s->watch != NULL)
@@ -432,7 +432,7 @@ static void meet(struct scan *s, const struct dirent *e)
 		meet_new(s, slice_of(path, at + n), &file_id);
 }
 
-/* Names that the listing did not meet are gone. */
+/* Removes names that the listing did not meet. */
 static void end_dir(struct scan *s)
 {
 	struct catalog_dir *d = s->dir;
@@ -468,7 +468,7 @@ bool scan_step(struct scan *s)
 		errno = 0;
 		e = readdir(s->stream);
 		if (e == NULL && errno != 0) {
-			/* Half a listing removes nothing: the next one will. */
+			/* A partial listing removes no names: the next one will. */
 			s->trouble = -errno;
 			close_dir(s);
 			return true;

@@ -1,7 +1,7 @@
 /*
- * segment: writes bodies into memfds, counts which bytes still have a user, and moves the live ones
- * of a segment that is mostly dead. One thread of the keeper calls it; it never changes a byte that
- * an image may refer to.
+ * segment: writes bodies into memfds, counts their bytes in use, and moves the live ones of a
+ * segment that is mostly unused. One thread of the keeper calls it; it never changes a byte that an
+ * image may refer to.
  */
 #include "keeper/catalog.h"
 
@@ -13,9 +13,9 @@
 #include "image/memfd.h"
 
 enum {
-	PARTS = 16, /* of max-size in a segment: what is moved at once is little beside it */
+	PARTS = 16, /* of max-size in a segment: a move is small beside it */
 	SIZE_MIN = 4096,
-	SPARE = 4, /* segments that stay free for what is being moved */
+	SPARE = 4, /* segments kept free for moves */
 };
 
 uint64_t segments_hold(uint64_t segment, uint64_t max_body)
@@ -89,8 +89,8 @@ int segments_seal(struct segments *s)
 
 	if (g == NULL)
 		return 0;
-	/* A descriptor of its own: memfd_seal() takes the descriptor even when it fails, and the
-	 * bodies are needed. */
+	/* A duplicate: memfd_seal() takes the descriptor even when it fails, and the bodies are
+	 * needed. */
 	fd = dup(g->fd);
 	if (fd < 0)
 		return -errno;
@@ -105,7 +105,7 @@ int segments_seal(struct segments *s)
 	return 0;
 }
 
-/* Segments that the next image would refer to; others wait for readers of older ones. */
+/* Segments for the next image; others wait for readers of older ones. */
 static unsigned in_use(const struct segments *s)
 {
 	unsigned n = 0;
@@ -139,8 +139,7 @@ static int begin_segment(struct segments *s, unsigned limit)
 
 bool segments_have_room(const struct segments *s, uint64_t n)
 {
-	/* The images alive go, and the next takes their place: then one more has to fit beside it.
-	 */
+	/* The live images end, and the next replaces them: then one more must fit beside it. */
 	uint64_t old = s->indexes > s->index_next ? s->indexes : s->index_next;
 
 	return s->bytes + old + s->index_next + n + s->spare <= s->bytes_max;
@@ -151,13 +150,13 @@ bool segments_fit_index(const struct segments *s)
 	return s->bytes + s->indexes + s->index_next + s->spare <= s->bytes_max;
 }
 
-/* The next index keeps no room from what is moved: that makes more. */
+/* The next index may use room reserved for moves: those make more. */
 static bool can_move(const struct segments *s, uint64_t n)
 {
 	return s->bytes + s->indexes + IMAGE_ALIGN + n <= s->bytes_max;
 }
 
-/* Room for n bytes at the end of s->open, which may be a new one. */
+/* Makes room for n bytes at the end of s->open, which may be a new one. */
 static int make_room(struct segments *s, size_t n, bool moving)
 {
 	unsigned limit = moving ? IMAGE_SEGMENTS : IMAGE_SEGMENTS - SPARE;
@@ -171,13 +170,13 @@ static int make_room(struct segments *s, size_t n, bool moving)
 	return begin_segment(s, limit);
 }
 
-/* Where n bytes are written next; none are nowhere past the end. */
+/* The place of the next n bytes; no bytes never exceed the end. */
 static uint64_t end_of(const struct segment *g, size_t n)
 {
 	return n > 0 ? segment_room(g->used) : 0;
 }
 
-/* The n bytes at s->open's end belong to b. */
+/* Gives the n bytes at s->open's end to b. */
 static void place(struct segments *s, struct segment_body *b, uint64_t at, size_t n)
 {
 	struct segment *g = s->open;
@@ -252,7 +251,7 @@ int segments_read(const struct segment_body *b, void *to)
 	return 0;
 }
 
-/* The sealed one with the fewest bytes that is worth moving; NULL if there is none. */
+/* The sealed one with the fewest bytes that is worth moving; NULL: none. */
 static struct segment *worst(const struct segments *s, uint64_t moved)
 {
 	uint64_t written = s->open != NULL ? s->open->live : 0;
@@ -315,7 +314,7 @@ int segments_compact(struct segments *s, void *buf, struct pause *pause)
 		uint64_t live = g->live;
 		int rc;
 
-		/* With room for all of it, or not at all: half a move frees nothing. */
+		/* All of it or none: half a move frees no memory. */
 		if (!can_move(s, g->live))
 			break;
 		rc = move(s, g, buf, pause);

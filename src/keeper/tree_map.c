@@ -152,7 +152,7 @@ static void untie(struct tree_map *m, struct tree_dir *dir)
 	m->watched--;
 }
 
-/* Without children. A top stays. */
+/* Removes dir, which has no children. A top stays. */
 static void remove_dir(struct tree_map *m, struct tree_dir *dir)
 {
 	untie(m, dir);
@@ -163,7 +163,7 @@ static void remove_dir(struct tree_map *m, struct tree_dir *dir)
 	free(dir);
 }
 
-/* Removes directories that are not watched and lead nowhere. */
+/* Removes directories that are unwatched and lead to no watched one. */
 static void prune(struct tree_map *m, struct tree_dir *dir)
 {
 	while (dir->parent != NULL && dir->mark == NULL && list_empty(&dir->children)) {

@@ -1,7 +1,7 @@
 /*
- * tree_watch: see tree_watch.h. Watches are not removed where they become useless but some time
- * later, a few at a time: a directory that was moved gets its watch back from where it was, and
- * what the kernel tells of removed ones (IN_IGNORED) does not flood its queue.
+ * tree_watch: see tree_watch.h. Useless watches are removed later, a few at a time: a moved
+ * directory gets its watch back, and the kernel's events for removed ones (IN_IGNORED) do not flood
+ * its queue.
  */
 #include "keeper/tree_watch.h"
 
@@ -22,9 +22,9 @@
 
 enum {
 	READ_SIZE = 32 << 10,
-	IDLE_MS = 100,     /* idle watches are removed this often, */
-	IDLE_BATCH = 64,   /* so many, then what the kernel says of them is read, */
-	IDLE_BATCHES = 16, /* so often */
+	IDLE_MS = 100,     /* idle watches are removed at this interval, */
+	IDLE_BATCH = 64,   /* so many, then the kernel's events for them are read, */
+	IDLE_BATCHES = 16, /* so many times */
 };
 
 enum {
@@ -41,8 +41,8 @@ struct way_of_root {
 	struct tree_dir *top;
 	struct list steps;
 	uint64_t sum; /* of tree_way() */
-	bool changed; /* to be told */
-	bool touched; /* to be told if the way is another */
+	bool changed; /* to be reported */
+	bool touched; /* to be reported if the path resolves otherwise */
 };
 
 struct tree_watch {
@@ -76,7 +76,7 @@ static void tell_of(
 	char *path = tree_dir_path(dir, name, w->path);
 
 	if (what == TREE_DIR && name != NULL) {
-		/* A directory's path ends with a slash, for which there is room in front. */
+		/* A directory's path ends with a slash; buf has room for it. */
 		size_t n = strlen(path);
 
 		path = memmove(path - 1, path, n);
@@ -94,7 +94,7 @@ static void root_event(struct tree_watch *w, unsigned root, bool changed)
 	w->root_events = true;
 }
 
-/* At most max of them. How many. */
+/* Removes at most max of them; returns how many. */
 static unsigned remove_idle(struct tree_watch *w, unsigned max)
 {
 	unsigned n = 0;
@@ -102,7 +102,7 @@ static unsigned remove_idle(struct tree_watch *w, unsigned max)
 	for (; n < max && !list_empty(&w->map.idle); n++) {
 		struct tree_mark *mark = LIST_ENTRY(w->map.idle.next, struct tree_mark, idle);
 
-		/* EINVAL: the kernel removed it, and IN_IGNORED is on its way. */
+		/* EINVAL: the kernel removed it, and IN_IGNORED will come. */
 		inotify_rm_watch(w->events.fd, mark->wd);
 		tree_map_remove_mark(&w->map, mark);
 	}
@@ -124,8 +124,7 @@ static void on_idle(struct timer *t)
 	arm_idle(w);
 }
 
-/* Whether the path, seen from outside, may be listed and searched. A hint: names may move
- * meanwhile. */
+/* True if the path, from outside, may be listed and searched. A hint: names may move meanwhile. */
 static bool readable(const struct tree_watch *w, const struct tree_dir *dir)
 {
 	char path[2 * PATH_MAX], buf[TREE_PATH_MAX];
@@ -136,8 +135,8 @@ static bool readable(const struct tree_watch *w, const struct tree_dir *dir)
 }
 
 /*
- * IN_ATTRIB of a directory is mostly its time stamps (rsync and tar set them last of all); what
- * below it may be served depends on its mode alone.
+ * IN_ATTRIB of a directory is mostly for its time stamps (rsync and tar set them last); access to
+ * the files below depends on its mode alone.
  */
 static bool look_at_access(struct tree_watch *w, struct tree_dir *dir)
 {
@@ -158,7 +157,7 @@ static void on_dir_event(struct tree_watch *w, struct tree_dir *dir, const struc
 	tell_of(w, TREE_DIR, dir, ev->name);
 }
 
-/* An event of the directory itself, which may be the last that is heard of it. */
+/* An event of the directory itself, perhaps its last. */
 static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 {
 	bool gone = mask & SELF_GONE;
@@ -169,7 +168,7 @@ static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 		if (look_at_access(w, dir))
 			tell_of(w, TREE_DIR, dir, NULL);
 	} else if (!(mask & IN_MOVE_SELF) || dir->parent->mark == NULL) {
-		/* A move was told by the parent, and the name may be the new one by now. */
+		/* The parent reported a move, and the name may be the new one by now. */
 		tell_of(w, TREE_DIR, dir, NULL);
 		tree_map_drop(&w->map, dir);
 	}
@@ -190,7 +189,7 @@ static void on_steps(struct tree_watch *w, struct tree_mark *mark, const struct 
 	}
 }
 
-/* The kernel gave the watch up: the file was deleted, or its file system unmounted. */
+/* The kernel removed the watch: the file was deleted, or its file system unmounted. */
 static void on_ignored(struct tree_watch *w, struct tree_mark *mark)
 {
 	LIST_FOREACH(node, &mark->steps)
@@ -247,7 +246,7 @@ static bool leads_elsewhere(const struct way_of_root *r)
 	return sum != r->sum;
 }
 
-/* Tells what the events that were read mean as a whole. */
+/* Reports the combined meaning of the events read. */
 static void tell_rest(struct tree_watch *w)
 {
 	bool roots = w->root_events, lost = w->lost;
@@ -271,7 +270,7 @@ void tree_watch_read(struct tree_watch *w)
 	int queued = 0;
 
 	H2D_ASSERT(!w->telling);
-	/* No more than there is now, so that endless events do not keep the loop here. */
+	/* Only the present ones, so that endless events do not block the loop. */
 	if (ioctl(w->events.fd, FIONREAD, &queued) != 0)
 		queued = 0;
 	while (queued > 0) {
@@ -343,8 +342,7 @@ void tree_watch_free(struct tree_watch **watch)
 	*watch = NULL;
 }
 
-/* NULL with errno. inotify_add_watch(2) takes no descriptor, but a magic link that leads to its
- * file. */
+/* NULL with errno. inotify_add_watch(2) takes no descriptor, but a magic link to its file. */
 static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 {
 	struct tree_mark *mark;
@@ -352,7 +350,7 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	int wd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* One watch is all that an inode has: roots that overlap add to what it tells. */
+	/* An inode has only one watch: overlapping roots add to its events. */
 	do {
 		wd = inotify_add_watch(w->events.fd, path, mask | IN_MASK_ADD);
 	} while (wd < 0 && errno == ENOSPC && remove_idle(w, IDLE_BATCH) > 0);
@@ -375,7 +373,7 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	return mark;
 }
 
-/* 0, or -ENOMEM: n roots or more, new ones with nothing in them. */
+/* 0, or -ENOMEM: n roots or more, new ones empty. */
 static int make_roots(struct tree_watch *w, unsigned n)
 {
 	struct way_of_root *roots;
@@ -411,7 +409,7 @@ static int add_step(void *ctx, int fd, const char *name)
 	struct tree_watch *w = s->w;
 	struct tree_mark *mark = add_watch(w, fd, STEP_MASK);
 
-	/* A directory that may be passed through need not be readable. */
+	/* A directory that may be searched need not be readable. */
 	if (mark == NULL)
 		return errno == EACCES ? 0 : -errno;
 	return tree_map_add_step(&w->map, mark, name, s->root, &w->roots[s->root].steps);

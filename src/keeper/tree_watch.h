@@ -1,8 +1,8 @@
 /*
- * tree_watch: tells of changes below the roots, and of the roots' own paths, by inotify(7). There
- * is one per keeper, on its loop; scan.c names the directories to watch. It may tell too much (a
- * change that changed nothing), never too little, but for what inotify itself cannot see: mmap
- * writes before close, writes through a hard link elsewhere, mounts.
+ * tree_watch: reports changes below the roots, and of the roots' own paths, by inotify(7). There is
+ * one per keeper, on its loop; scan.c names the directories to watch. It may report too much (a
+ * change without effect), never too little, except what inotify cannot see: mmap writes before
+ * close, writes through a hard link elsewhere, mounts.
  */
 #ifndef H2D_KEEPER_TREE_WATCH_H
 #define H2D_KEEPER_TREE_WATCH_H
@@ -17,8 +17,8 @@
 #include "keeper/catalog.h"
 
 /*
- * tree_way: what a root's path goes through: walks it one component at a time, as the kernel would
- * (path_resolution(7)), and shows each directory and link on the way. Called by tree_watch.c.
+ * tree_way: resolves a root's path one component at a time, like the kernel (path_resolution(7)),
+ * and shows each directory and link on the way. Called by tree_watch.c.
  */
 
 /*
@@ -29,29 +29,29 @@
 typedef int tree_way_fn(void *ctx, int fd, const char *name);
 
 /*
- * Walks path. Answers what fn answered, else 0: a path that leads nowhere is shown as far as it
- * leads. *sum tells ways apart: it changes with the files on the way, with how it ended, and with
- * which directories on it may be read and searched by this process.
+ * Walks path. Returns fn's result, else 0: a dangling path is shown as far as it leads. *sum
+ * identifies the way: it changes with the files on it, with its end, and with this process's
+ * permission to read and search directories on it.
  */
 int tree_way(const char *path, tree_way_fn *fn, void *ctx, uint64_t *sum);
 
 /*
- * tree_map: which directories an inotify descriptor watches, and what they are called. A mark is
- * one watch, of one inode; a dir is a name of it in a root; a step ties a root's own path to it.
- * Both kinds find their mark, and a mark finds all of them, since roots may overlap. No system call
- * is made here: tree_watch.c does that.
+ * tree_map: the directories watched by an inotify descriptor, and their names. A mark is one watch,
+ * of one inode; a dir is a name of it in a root; a step ties a root's own path to it. Both kinds
+ * find their mark, and a mark finds all of them, since roots may overlap. It makes no system calls:
+ * tree_watch.c does.
  */
 
 enum { TREE_PATH_MAX = PATH_MAX + NAME_MAX + 2 }; /* of a directory, a name in it, a slash, NUL */
 
-/* A kernel's watch. Without dirs and steps it is idle: to be removed some time, or used again. */
+/* A kernel's watch. Without dirs and steps it is idle: to be removed later, or reused. */
 struct tree_mark {
 	struct chain chain;
 	int wd;
 	struct list dirs, steps, idle;
 };
 
-/* A directory in a root; it may be watched itself, or only lead to one that is. */
+/* A directory in a root; watched itself, or only leading to one that is. */
 struct tree_dir {
 	struct chain chain;
 	struct tree_dir *parent; /* NULL: the root */
@@ -59,12 +59,12 @@ struct tree_dir {
 	struct tree_mark *mark; /* NULL: not watched */
 	struct list of_mark;
 	unsigned root;
-	bool readable; /* and searchable, when it was last looked at */
+	bool readable; /* and searchable, at the last check */
 	size_t n;      /* of name */
 	char name[];
 };
 
-/* An event of mark for name, or for the marked file itself, concerns where root's path leads. */
+/* An event of mark for name, or for the marked file itself, may change the root's directory. */
 struct tree_step {
 	struct list of_mark, of_root;
 	struct tree_mark *mark;
@@ -81,7 +81,7 @@ struct tree_map {
 /* 0, or -ENOMEM. */
 int tree_map_init(struct tree_map *m);
 
-/* Frees the marks; dirs and steps are gone by then. */
+/* Frees the marks; dirs and steps must be freed already. */
 void tree_map_fini(struct tree_map *m);
 
 /* NULL: no such watch. */
@@ -96,7 +96,7 @@ void tree_map_remove_mark(struct tree_map *m, struct tree_mark *mark);
 /* The top of a root, without a mark. NULL: no memory. */
 struct tree_dir *tree_dir_top(unsigned root);
 
-/* Forgets and frees the top, with all below it. */
+/* Removes and frees the top, with all below it. */
 void tree_map_free_top(struct tree_map *m, struct tree_dir **top);
 
 /* The directory called name, of n bytes, in parent; NULL: unknown. */
@@ -106,17 +106,17 @@ struct tree_dir *tree_map_child(
 /* The directory of path, "/" or "/dir/", below top; NULL: unknown. */
 struct tree_dir *tree_map_find(struct tree_map *m, struct tree_dir *top, const char *path);
 
-/* Finds or makes it, and those that lead to it. NULL: no memory. */
+/* Finds or makes it and its parents. NULL: no memory. */
 struct tree_dir *tree_map_make(struct tree_map *m, struct tree_dir *top, const char *path);
 
 /*
- * Gives dir its mark. What dir and mark were before is forgotten: another mark of dir's with all
- * below it, another name of mark's in the same root likewise.
+ * Gives dir its mark. Removes their former ties: another mark of dir's with all below it, another
+ * name of mark's in the same root likewise.
  */
 void tree_map_tie(struct tree_map *m, struct tree_dir *dir, struct tree_mark *mark);
 
 /*
- * Forgets dir with all below it, and frees them and those above that led nowhere else. A top stays,
+ * Removes and frees dir with all below it, and those above that led only to it. A top stays,
  * without mark and children.
  */
 void tree_map_drop(struct tree_map *m, struct tree_dir *dir);
@@ -126,25 +126,26 @@ int tree_map_add_step(struct tree_map *m, struct tree_mark *mark, const char *na
 	struct list *steps);
 void tree_map_remove_step(struct tree_map *m, struct tree_step *step);
 
-/* Writes dir's path into buf of TREE_PATH_MAX bytes, then name (NULL: none). Where it begins. */
+/* Writes dir's path into buf of TREE_PATH_MAX bytes, then name (NULL: none). Returns its
+ * beginning. */
 char *tree_dir_path(const struct tree_dir *dir, const char *name, char *buf);
 
 enum tree_change {
-	TREE_FILE, /* path, "/dir/name": came, went, or has other content or attributes */
-	TREE_DIR,  /* path, "/dir/": came, went, moved, or may be read no more, or again: everything
-		      below is in doubt */
+	TREE_FILE, /* path, "/dir/name": came, went, or its content or attributes changed */
+	TREE_DIR,  /* path, "/dir/": came, went, moved, or its permission to read changed: check all
+		    * below it */
 	TREE_ROOT, /* the root's path names another directory now (a swapped link), or none; path is
-		      "/" */
-	TREE_LOST, /* events were lost: everything is in doubt; root and path are unused */
+		    * "/" */
+	TREE_LOST, /* events were lost: check all; root and path are unused */
 };
 
 /*
- * Called for each change, by the loop or by tree_watch_read(); path is good for the call. It notes
- * what is to be done and does it later: inside, no function of tree_watch may be called.
+ * Called for each change, by the loop or by tree_watch_read(); path is good for the call. It
+ * takes notes and acts later: it may not call functions of tree_watch.
  *
- * After TREE_DIR, watch and read the directory again, and those below; what came or went was
- * forgotten. After TREE_ROOT, tree_watch_root() again, then the directories. After TREE_LOST all
- * was forgotten: every root again.
+ * After TREE_DIR, watch and read the directory again, and those below; their watches were dropped.
+ * After TREE_ROOT, tree_watch_root() again, then the directories. After TREE_LOST all watches were
+ * dropped: every root again.
  */
 typedef void tree_change_fn(void *ctx, enum tree_change what, unsigned root, const char *path);
 
@@ -155,31 +156,31 @@ struct tree_watch *tree_watch_new(struct loop *loop, tree_change_fn *fn, void *c
 void tree_watch_free(struct tree_watch **w);
 
 /*
- * Watches what root's path goes through: every symbolic link on the way, and the directory of each
- * component, so that a swap or a late appearance of the path is told as TREE_ROOT. Call it before
- * opening the path. Called again after a TREE_ROOT, it takes the path anew; the directories below
- * are forgotten. A path that leads nowhere is no error, nor is a directory on the way that may not
- * be read (what happens there is not told). 0, or -errno: -ENOSPC as below.
+ * Watches the way of root's path: every symbolic link on it, and the directory of each component,
+ * so that a swap or a late appearance of the path is reported as TREE_ROOT. Call it before opening
+ * the path. Called again after a TREE_ROOT, it resolves the path again; watches below are dropped.
+ * A dangling path is no error, nor is an unreadable directory on the way (its changes are not
+ * reported). 0, or -errno: -ENOSPC as below.
  */
 int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path);
 
 /*
  * Watches one directory, open at dirfd (O_PATH will do), called path ("/", "/dir/"), in a root that
- * tree_watch_root() knows (else -ENOENT); before it is read, so that nothing is missed. Watching it
- * again under another path of the same root moves it; under another root's it has both names, and
- * both are told. Watching another directory under a path forgets the one before, with all below it.
- * 0, or -errno: with -ENOSPC the limit of watches is reached (logged once), and only rescans find
- * what changes there.
+ * tree_watch_root() knows (else -ENOENT); before it is read, so that no change is missed. Watching
+ * it again under another path of the same root moves it; under another root's it has both names,
+ * and both are reported. Watching another directory under a path drops the one before, with all
+ * below it. 0, or -errno: with -ENOSPC the limit of watches is reached (logged once), and only
+ * rescans find changes there.
  */
 int tree_watch_dir(struct tree_watch *w, unsigned root, const char *path, int dirfd);
 
-/* Forgets path ("/dir/") and all directories below it. */
+/* Drops path ("/dir/") and all directories below it. */
 void tree_watch_forget(struct tree_watch *w, unsigned root, const char *path);
 
-/* How many directories are watched, once for each root that they are in. */
+/* The number of watched directories, counted once per root. */
 unsigned tree_watch_count(const struct tree_watch *w);
 
-/* Reads what the kernel has queued, now: before an image is published. */
+/* Reads the kernel's queued events now: before an image is published. */
 void tree_watch_read(struct tree_watch *w);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * tree_way: resolves a path with one openat(2) and readlink(2) per component, as path_resolution(7)
- * says. Called by tree_watch.c; it watches nothing itself and keeps no descriptor.
+ * tree_way: resolves a path with one openat(2) and readlink(2) per component, by
+ * path_resolution(7). Called by tree_watch.c; it sets no watches and keeps no descriptor.
  */
 #include "keeper/tree_watch.h"
 
@@ -22,7 +22,7 @@ struct way {
 	uint64_t sum;
 	tree_way_fn *fn;
 	void *ctx;
-	char *rest; /* the part of buf that is to be walked yet */
+	char *rest; /* the rest of buf, still to be walked */
 	char buf[2 * PATH_MAX];
 };
 
@@ -31,7 +31,7 @@ static void way_add(struct way *w, uint64_t v)
 	w->sum = image_mix(w->sum ^ v, 0x9e3779b97f4a7c15u) + w->sum;
 }
 
-/* Into the directory open at fd. What may be read may be watched. */
+/* Enters the directory open at fd. A readable one may be watched. */
 static void way_go(struct way *w, int fd)
 {
 	if (w->fd >= 0)
@@ -40,8 +40,7 @@ static void way_go(struct way *w, int fd)
 	way_add(w, faccessat(fd, "", R_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0);
 }
 
-/* Puts text, with a slash, in front of the rest; a path that begins with one begins anew. -errno.
- */
+/* Puts text, with a slash, before the rest; an absolute path begins at the root. -errno. */
 static int prepend(struct way *w, const char *text, size_t n)
 {
 	if (n + 1 > (size_t)(w->rest - w->buf))
@@ -69,7 +68,7 @@ static int way_follow(struct way *w, int fd)
 	return prepend(w, target, (size_t)n);
 }
 
-/* The next component, ended by NUL; NULL: there is none. */
+/* The next component, ended by NUL; NULL: none. */
 static const char *component(struct way *w)
 {
 	char *name;
@@ -85,7 +84,7 @@ static const char *component(struct way *w)
 	return name[0] != '\0' ? name : NULL;
 }
 
-/* 0, -errno where the path leads nowhere; *stop is what fn said. */
+/* 0, -errno if the path dangles; *stop is fn's result. */
 static int way_step(struct way *w, const char *name, int *stop)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /*
  * variants: the queue of files that lack a variant, and the threads that make it (SCHED_BATCH).
- * Called on the keeper's loop; a thread touches nothing but its own job, and its result is dropped
- * when the file changed meanwhile.
+ * Called on the keeper's loop; a thread touches only its own job, and its result is dropped if the
+ * file changed meanwhile.
  */
 #include "keeper/scan.h"
 
@@ -17,12 +17,12 @@
 
 enum { NICE = 19, NEWS_MS = 250 };
 
-/* Out of one, while a thread has it: the job alone. */
+/* In no list while a thread has it. */
 struct variant_job {
 	struct job job;
 	struct variants *variants;
-	struct catalog_file *file; /* NULL: it is gone */
-	char source[IMAGE_ETAG];   /* of the bytes that are compressed */
+	struct catalog_file *file; /* NULL: freed */
+	char source[IMAGE_ETAG];   /* of the bytes being compressed */
 	unsigned wants;            /* bit set by enum coding */
 	bool upload;
 	int64_t took_us; /* processor time */
@@ -74,7 +74,7 @@ static int compress_one(struct variant_job *j, enum coding coding)
 		j->out[coding].p, worth);
 	if (n <= 0)
 		return (int)n;
-	/* It waits for the others. */
+	/* Shrunk, as it waits for the others. */
 	fit = realloc(j->out[coding].p, (size_t)n);
 	if (fit != NULL)
 		j->out[coding].p = fit;
@@ -93,7 +93,7 @@ static void variant_work(struct job *job)
 	if (!low_priority) {
 		const struct sched_param none = { 0 };
 
-		/* On Linux both are of the thread, not of the process (setpriority(2)). */
+		/* On Linux both apply to the thread, not the process (setpriority(2)). */
 		setpriority(PRIO_PROCESS, 0, NICE);
 		sched_setscheduler(0, SCHED_BATCH, &none);
 		low_priority = true;
@@ -126,7 +126,7 @@ static void take_variant(
 		rc = segments_put(c->segments, j->out[coding].p, n, &j->out[coding].etag, &b);
 	if (b != NULL)
 		catalog_set_variant(c, f, coding, b);
-	/* No image that goes makes up for what the machine is short of. */
+	/* No freed image makes up for a shortage of the machine. */
 	t->stuck |= rc == -EAGAIN;
 	t->starved |= rc < 0 && rc != -EAGAIN;
 	if (rc == 0 && !t->stuck)
@@ -146,7 +146,7 @@ static void variant_done(struct job *job)
 	}
 	if (f != NULL) {
 		f->job = NULL;
-		/* Its bytes are those that were compressed, whatever happened to the file in
+		/* The compressed bytes are still its own, whatever happened to the file in
 		 * between. */
 		if (f->body != NULL && j->rc == 0 &&
 			memcmp(f->body->etag, j->source, IMAGE_ETAG) == 0) {
@@ -155,7 +155,7 @@ static void variant_done(struct job *job)
 					take_variant(t, f, i, j);
 			catalog_news(t->catalog, NEWS_MS);
 		}
-		/* It changed meanwhile, or found no room. */
+		/* Changed meanwhile, or there was no room. */
 		variants_want(t, f);
 	}
 	for (enum coding i = 0; i < CODINGS && j->rc == 0; i++)
@@ -228,7 +228,7 @@ static int start_job(struct variants *t, struct catalog_file *f)
 	struct variant_job *j;
 	int rc;
 
-	/* Nothing is left to do, or the file lost its body while it waited. */
+	/* No coding is left, or the file lost its body while it waited. */
 	if (wants == 0)
 		return -ENOENT;
 	j = job_for(t, f);
@@ -254,7 +254,7 @@ void variants_room(struct variants *t)
 	t->stuck = false;
 }
 
-/* Whether one of them may be compressed: one at a time, as far as their allowance goes. */
+/* True if one of them may be compressed: one at a time, within their allowance. */
 static bool uploads_may(struct variants *t)
 {
 	uint64_t now = clock_ms(), more = (now - t->allowed_ms) * 1000 / VARIANTS_UPLOADS_SHARE;
@@ -268,8 +268,8 @@ static bool uploads_may(struct variants *t)
 	return !t->upload && !t->resting;
 }
 
-/* Starts the first of todo that has something left to do. False: the machine is short of something.
- */
+/* Starts the first of todo that needs a coding. False: the machine is short of memory or
+ * threads. */
 static bool start_first(struct variants *t, const struct list *todo)
 {
 	struct catalog_file *f = LIST_ENTRY(todo->next, struct catalog_file, idle);

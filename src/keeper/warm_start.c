@@ -1,7 +1,6 @@
 /*
  * warm_start: maps an earlier image, checks it with image_check(), and finds files in it during the
- * first walk. Called by scan.c and keeper.c; it never trusts an offset of an image that was not
- * checked.
+ * first walk. Called by scan.c and keeper.c; it never trusts an offset of an unchecked image.
  */
 #include "keeper/scan.h"
 
@@ -43,7 +42,7 @@ static const char *open_image(struct warm_start *a)
 	return image_check(a->head, a->sizes[0], sizes, nsegments, a->marks, a->sizes[1]);
 }
 
-/* Trees are the same if their paths are: whatever the order of server blocks is now. */
+/* Trees are the same if their paths are, in any order of server blocks. */
 static bool match_roots(struct warm_start *a, const struct catalog *c)
 {
 	const struct image_root *theirs = image_roots(a->head);
@@ -95,7 +94,7 @@ static struct segment_body *take_body(struct warm_start *a, const struct image_b
 		a->refused[i] = a->segments[i] == NULL;
 		if (a->refused[i])
 			return NULL;
-		/* It must not go while it may still be asked for. */
+		/* A segment must stay while it may be requested. */
 		segment_hold(a->segments[i]);
 	}
 	return segments_take_body(a->segments[i], from);
@@ -104,11 +103,11 @@ static struct segment_body *take_body(struct warm_start *a, const struct image_b
 static void take_variants(struct warm_start *a, struct catalog *c, struct catalog_file *f,
 	const struct image_entry *e)
 {
-	/* Its type may be another than it was. */
+	/* The type may have changed. */
 	for (enum coding i = 0; catalog_codes(f) && i < CODINGS; i++) {
 		struct segment_body *b;
 
-		/* A sidecar is read anew for itself. */
+		/* A sidecar is read again for itself. */
 		if ((c->conf->codings & 1U << i) == 0 || (e->flags & IMAGE_SIDECAR << i) != 0)
 			continue;
 		if ((e->flags & IMAGE_TRIED << i) != 0)
