@@ -1,6 +1,6 @@
 /*
- * handshakes: looks for slow ones when another begins, so that there is no timer: where nobody
- * comes, nobody needs the room.
+ * handshakes: checks for slow ones when another begins, without a timer: without new clients the
+ * room is not needed.
  */
 #include "conn/handshakes.h"
 
@@ -11,7 +11,7 @@
 
 enum {
 	LEAST = 16, /* of a client, whatever the others have */
-	PART = 1,   /* and half of what is left */
+	PART = 1,   /* and half of the rest */
 	FRESH_MS = 1000,
 	PER_CALL = 64, /* keeps a turn of the loop short */
 };
@@ -34,7 +34,7 @@ static void handshakes_refuse(struct stream_conn *c)
 	session_kill(&c->session);
 }
 
-/* It has had its second, and it is not h2d that makes it wait. */
+/* True: its second is over, and h2d does not delay it. */
 static bool is_slow(const struct stream_conn *c)
 {
 	int unread = 0;

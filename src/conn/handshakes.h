@@ -1,8 +1,8 @@
 /*
- * handshakes: TLS handshakes that a worker has under way. They take memory before anything is asked
- * for, so those that are slow have places, of which each client has a share. A burst of new ones is
- * none: ten thousand clients may come back at once, and by one address. Stream_env has them, and
- * stream_handshake.c says when one begins.
+ * handshakes: a worker's TLS handshakes. They take memory before any request, so slow ones need
+ * places, of which each client has a share. A burst of new ones is not limited: ten thousand
+ * clients may return at once, and by one address. Stream_env has them, and stream_handshake.c
+ * begins one.
  */
 #ifndef H2D_CONN_HANDSHAKES_H
 #define H2D_CONN_HANDSHAKES_H
@@ -12,7 +12,7 @@
 struct stream_conn;
 
 struct handshakes {
-	struct budget budget; /* places; an account has half of what is left, or 16 */
+	struct budget budget; /* places; an account has half of the rest, or 16 */
 	struct list fresh;    /* without a place; struct stream_conn, the oldest first */
 	struct list slow;     /* with a place: STREAM_SLOW */
 };
@@ -21,13 +21,13 @@ struct handshakes {
 void handshakes_init(struct handshakes *h, unsigned max);
 
 /*
- * The handshake of c begins, or goes on. Others that have begun more than a second ago, and wait
- * for their clients, take a place now; one that finds none in its client's share is closed, and
- * where all are taken the oldest is.
+ * Begins or continues the handshake of c. Others that began more than a second ago, and wait for
+ * their clients, take a place now; one that finds none in its client's share is closed, and if all
+ * are taken the oldest is.
  */
 void handshakes_go(struct stream_conn *c);
 
-/* It is over, or c is; harmless if it never began. */
+/* Ends it, or c's; harmless if it never began. */
 void handshakes_end(struct stream_conn *c);
 
 #endif

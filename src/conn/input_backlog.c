@@ -1,6 +1,6 @@
 /*
  * input_backlog: keeps input until the protocol takes it. stream_turn.c and stream_handshake.c call
- * it. Bytes are added rarely, and once: taking some from the front never moves the rest.
+ * it. Bytes are added rarely, and once: removal from the front never moves the rest.
  */
 #include "conn/stream_conn.h"
 

@@ -1,6 +1,6 @@
 /*
- * stream_conn: the life of a connection over a descriptor, and what a session is asked of it. It
- * knows TLS and HTTP by their seams only, and never frees inside an event batch.
+ * stream_conn: the life of a connection over a descriptor, and its answers for the session. It
+ * knows TLS and HTTP by their interfaces only, and never frees inside an event batch.
  */
 #include "conn/stream_conn.h"
 
@@ -48,7 +48,7 @@ void stream_env_fini(struct stream_env *env)
 
 /* --- the session's questions ------------------------------------------------------------------ */
 
-/* Bytes that came and nobody has read; those that TLS has are read at once. */
+/* Unread bytes of the socket; those in TLS are read at once. */
 static int unread_of(const struct stream_conn *c)
 {
 	int n = 0;
@@ -57,8 +57,8 @@ static int unread_of(const struct stream_conn *c)
 }
 
 /*
- * Bytes that came since the loop looked may be a request that crosses the end: it has as much
- * patience as one that is on its way.
+ * Bytes that came since the last look may be a request that crosses the end: treated as patiently
+ * as one under way.
  */
 static void conn_drain(struct session *s, bool patient)
 {
@@ -86,7 +86,7 @@ static enum proto_wait wait_of(const struct stream_conn *c)
 		stream_is(c, STREAM_BLOCKED))
 		return PROTO_SEND;
 	wait = c->proto != NULL ? c->proto->ops->waits(c->proto) : PROTO_HEADER;
-	/* Streams that the peer's windows hold up the protocol looks at itself. */
+	/* The protocol itself checks streams stalled by the peer's windows. */
 	return wait == PROTO_SEND ? PROTO_BUSY : wait;
 }
 
@@ -95,14 +95,14 @@ static struct session_need conn_waits(const struct session *s)
 	const struct stream_conn *c = (const struct stream_conn *)s;
 	struct session_need need = { .wait = wait_of(c) };
 
-	/* Bytes that leave the kernel are progress, of which no event tells where it has many. */
+	/* Bytes that leave the kernel are progress, without an event while it has many. */
 	if (need.wait == PROTO_SEND)
 		need.passed =
 			c->taken - (stream_is(c, STREAM_WIDE) ? tcp_unsent(c->transport->fd) : 0);
 	if (c->proto == NULL)
 		return need;
 	need.requests = (uint32_t)c->proto->requests;
-	/* A response that is made of the body may be what goes on. */
+	/* A response made of the body may be what continues. */
 	if (need.wait == PROTO_BODY)
 		need.passed = c->proto->body + c->taken;
 	return need;
@@ -122,7 +122,7 @@ static const struct err *conn_tick(struct session *s, uint64_t now_ms)
 	return c->proto->ops->look(c->proto, now_ms, NULL);
 }
 
-/* Whether the peer has said something of what is waited for now. */
+/* True if the peer has sent any of the awaited bytes. */
 static bool is_heard(const struct stream_conn *c)
 {
 	if (c->session.state == SESSION_HANDSHAKE)
@@ -216,7 +216,7 @@ int stream_conn_open(
 	list_init(&c->shaking);
 	session_init(&c->session, env->all, as);
 	session_timer_init(&c->session);
-	/* Its first bytes are often here already: one turn less. */
+	/* The first bytes are often here already: saves a turn. */
 	stream_set(c, STREAM_NEW | STREAM_READABLE | (proxy ? STREAM_PROXY : 0));
 	loop_ready(env->all->loop, &c->again);
 	return 0;

@@ -1,8 +1,8 @@
 /*
- * stream_conn: the kind of session whose bytes come over one descriptor: the only place where a
- * transport and a protocol meet. It owns both and the output queue between them. stream_conn.c is
- * its life, stream_turn.c its input and output, stream_handshake.c what precedes the protocol.
- * worker_take() makes one and the loop drives it; it never reads a field of a request.
+ * stream_conn: the kind of session over one descriptor: only here do a transport and a protocol
+ * meet. It owns both and the output queue between them. stream_conn.c has its life, stream_turn.c
+ * its input and output, stream_handshake.c the part before the protocol. worker_take() makes one
+ * and the loop drives it; it never reads a header of a request.
  */
 #ifndef H2D_CONN_STREAM_CONN_H
 #define H2D_CONN_STREAM_CONN_H
@@ -16,9 +16,9 @@
 #include "session/sessions.h"
 
 /*
- * input_backlog: bytes that a connection has read and its protocol takes later: pipelined requests
- * behind one that is under way. The connection owns it and reads nothing more while it is not
- * empty, which bounds it; an empty one holds no memory.
+ * input_backlog: bytes that a connection has read and its protocol takes later: pipelined requests.
+ * The connection owns it and does not read while it is not empty, which bounds it; an empty one
+ * holds no memory.
  */
 
 struct input_backlog {
@@ -41,14 +41,14 @@ enum stream_flag {
 
 enum { STREAM_INPUT = 65536 };
 
-/* Memory and settings that all of a worker share; the worker owns it. */
+/* Memory and settings shared by all of a worker, which owns it. */
 struct stream_env {
 	struct sessions *all;
 	struct pool conns;  /* of struct stream_conn */
 	struct pool blocks; /* of their outqs */
 	struct handshakes handshakes;
 	struct proto_conf proto;
-	uint8_t *input; /* STREAM_INPUT bytes: what one recv() fills */
+	uint8_t *input; /* STREAM_INPUT bytes: the buffer of one recv() */
 	struct turn_share share;
 };
 
@@ -56,37 +56,37 @@ struct stream_conn {
 	struct session session; /* the first member */
 	struct stream_env *env;
 	struct transport *transport;
-	struct proto *proto; /* NULL until ALPN or the preface has told */
+	struct proto *proto; /* NULL until ALPN or the preface decides */
 	struct proto_host host;
 	struct outq out;
 	unsigned flags; /* of enum stream_flag */
 	int unsent;     /* bytes that the kernel may have unsent, see net/tcp.h */
 	struct watch watch;
-	struct task flush;         /* at the end of a turn: what did not come from its own event */
+	struct task flush;         /* at the end of a turn: for output without its own event */
 	struct task again;         /* next turn: leftovers of a budget */
 	struct task reap;          /* frees */
-	struct list shaking;       /* in env->handshakes while it is one of them */
+	struct list shaking;       /* in env->handshakes during its handshake */
 	uint64_t opened_us;        /* clock_read_us() at accept; set for TLS */
-	uint64_t linger_end_ms;    /* clock_ms() when it lingers no longer */
+	uint64_t linger_end_ms;    /* clock_ms() when lingering ends */
 	uint64_t lingered;         /* bytes that came meanwhile */
-	uint64_t blocked_ms;       /* clock_ms() when it was blocked last */
-	uint64_t taken;            /* bytes the socket took, ever */
-	uint64_t received;         /* bytes the protocol was given, ever */
-	uint64_t written_turn;     /* the last turn it wrote in: one write per turn */
-	struct proto_sniff sniff;  /* the first bytes, until they tell the protocol */
-	struct input_backlog held; /* input that the protocol takes later; nothing is read before */
+	uint64_t blocked_ms;       /* clock_ms() when it was last blocked */
+	uint64_t taken;            /* bytes taken by the socket so far */
+	uint64_t received;         /* bytes given to the protocol so far */
+	uint64_t written_turn;     /* the turn of its last write: one write per turn */
+	struct proto_sniff sniff;  /* the first bytes, until they identify the protocol */
+	struct input_backlog held; /* input for later; while it is there, no reading */
 };
 
-/* -1 when memory is out. proto is the caller's to set. handshakes: slow ones, at most. */
+/* -1 when memory is out. The caller sets proto. handshakes: most slow ones. */
 int stream_env_init(struct stream_env *env, struct sessions *all, unsigned handshakes);
-/* Gives back what is kept for connections to come. */
+/* Frees memory kept for later connections. */
 void stream_env_trim(struct stream_env *env);
 void stream_env_fini(struct stream_env *env);
 
 /*
- * Takes the transport and begins. as: what requests see of the connection, copied; its certificate
+ * Takes the transport and begins. as: the connection's facts for requests, copied; its certificate
  * comes from the handshake. proxy: a PROXY header precedes that. -1 when memory is out: the caller
- * keeps the transport then.
+ * keeps the transport.
  */
 int stream_conn_open(
 	struct stream_env *env, struct transport *t, const struct http_conn *as, bool proxy);
@@ -107,21 +107,20 @@ static inline void stream_clear(struct stream_conn *c, unsigned flags)
 }
 
 /*
- * stream_handshake: what precedes the protocol: the PROXY header, on listeners with proxy-protocol,
- * and the handshake of the transport. A client that speaks HTTP/1 in cleartext to a listener of TLS
- * is answered in cleartext, by the way of any request, that it should ask for https.
+ * stream_handshake: the part before the protocol: the PROXY header, on listeners with
+ * proxy-protocol, and the handshake of the transport. A client that uses HTTP/1 in cleartext on a
+ * TLS listener gets an answer in cleartext, like any request, that it should use https.
  */
 
 /*
- * Goes on. True once all is over: c->session.http says whose connection it is, and *said how many
- * bytes of the protocol are in env->input. False: more has to come, or c is dead.
+ * Continues. True once all is over: c->session.http has the client, and *said the number of bytes
+ * of the protocol in env->input. False: more must come, or c is dead.
  */
 bool stream_handshake(struct stream_conn *c, size_t *said);
 
 /*
- * stream_turn: the turns of a connection: reads what the socket has, feeds the protocol, makes
- * output and writes it, once per turn; what is woken from elsewhere is written at the end of the
- * turn.
+ * stream_turn: the turns of a connection: reads the socket, feeds the protocol, makes output and
+ * writes it, once per turn; output due to other events is written at the end of the turn.
  */
 
 /* c is new: from now on the loop and the protocol drive it. */

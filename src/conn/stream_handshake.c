@@ -1,7 +1,7 @@
 /*
- * stream_handshake: looks at what has come without taking it (MSG_PEEK), then takes the PROXY
- * header and not a byte more: what follows may be TLS, which reads the socket itself. stream_turn.c
- * calls it in each turn until the handshake is over; its timeout bounds that.
+ * stream_handshake: peeks at the first bytes (MSG_PEEK), then takes exactly the PROXY header: TLS
+ * may follow, which reads the socket itself. stream_turn.c calls it in each turn until the
+ * handshake is over; its timeout bounds that.
  */
 #include "conn/stream_conn.h"
 
@@ -27,7 +27,7 @@ static bool stream_handshake_refuse(struct stream_conn *c, const struct err *err
 	return false;
 }
 
-/* Up to n bytes into the buffer that all connections share, behind what is held of the header. */
+/* Receives up to n bytes into the shared buffer, after the held part of the header. */
 static ssize_t receive(struct stream_conn *c, size_t n, int flags)
 {
 	ssize_t got;
@@ -38,7 +38,7 @@ static ssize_t receive(struct stream_conn *c, size_t n, int flags)
 	return got;
 }
 
-/* Reads again what was looked at, as far as it is of the header. */
+/* Reads the peeked bytes again, as far as they are of the header. */
 static bool stream_handshake_take(struct stream_conn *c, size_t n)
 {
 	if (receive(c, n, MSG_WAITALL) == (ssize_t)n)
@@ -48,8 +48,8 @@ static bool stream_handshake_take(struct stream_conn *c, size_t n)
 }
 
 /*
- * From here on the connection is the client's: what its requests say of other addresses is believed
- * only if the client is a trusted proxy itself.
+ * From here on the connection is the client's: other addresses in its requests count only if the
+ * client is a trusted proxy itself.
  */
 static void stream_handshake_settle(struct stream_conn *c, const struct proxy *p)
 {
@@ -72,7 +72,7 @@ static void stream_handshake_settle(struct stream_conn *c, const struct proxy *p
 	http->account = account_open(c->session.all->accounts, &p->client);
 }
 
-/* n more bytes are there, behind what is held. True: more may be, at once. */
+/* n more bytes came after the held ones. True: more may come at once. */
 static bool stream_handshake_look(struct stream_conn *c, size_t n)
 {
 	size_t held = c->held.bytes.n;
@@ -99,8 +99,8 @@ static bool stream_handshake_look(struct stream_conn *c, size_t n)
 	}
 }
 
-/* True: the header is read. False: more of it has to come, or c is dead, for it has none, or its
- * proxy is not trusted. */
+/* True: the header is read. False: more must come, or c is dead, because it has none, or its proxy
+ * is not trusted. */
 static bool take_proxy_header(struct stream_conn *c)
 {
 	ssize_t n;
@@ -113,7 +113,7 @@ static bool take_proxy_header(struct stream_conn *c)
 			return false;
 		if (n <= 0 && c->held.bytes.n > 0)
 			return stream_handshake_refuse(c, ERR_PROXY_HEADER);
-		/* A peer that says nothing has only looked whether h2d listens. */
+		/* A peer without a byte has only checked that h2d listens. */
 		if (n <= 0)
 			session_kill(&c->session);
 	} while (n > 0 && stream_handshake_look(c, (size_t)n));
@@ -123,9 +123,8 @@ static bool take_proxy_header(struct stream_conn *c)
 /* --- the handshake ---------------------------------------------------------------------------- */
 
 /*
- * Puts a cleartext transport in the place of TLS, over the same descriptor: nothing was sent yet.
- * How many bytes the client has said: they are in env->input. 0: it speaks something else, or
- * memory is out.
+ * Replaces TLS by a cleartext transport, over the same descriptor: no byte was sent yet. Returns
+ * the number of the client's bytes in env->input. 0: another protocol, or memory is out.
  */
 static size_t turn_to_cleartext(struct stream_conn *c)
 {
@@ -145,7 +144,7 @@ static size_t turn_to_cleartext(struct stream_conn *c)
 	return said.n;
 }
 
-/* Its requests are answered so, unless another server block is asked. */
+/* Logs it: its requests get this answer, unless they go to another server block. */
 static void tell_refused(const struct http_conn *http)
 {
 	COUNT(client_certificates_refused, 1);
@@ -153,7 +152,7 @@ static void tell_refused(const struct http_conn *http)
 		ADDR_HOST(&http->peer), http->client_refused);
 }
 
-/* Asked once, when it is known whose it is. False: c is dead. */
+/* Asks once, when the client is known. False: c is dead. */
 static bool admit(struct stream_conn *c)
 {
 	if (!stream_is(c, STREAM_NEW))
@@ -178,7 +177,7 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	handshakes_go(c);
 	rv = c->transport->ops->handshake(c->transport);
 	if (rv == -EAGAIN) {
-		/* The last bytes and the end came in one event: there will be no other. */
+		/* The last bytes and the end came in one event: no other follows. */
 		if (stream_is(c, STREAM_HANGUP))
 			loop_ready(c->session.all->loop, &c->again);
 		return false;

@@ -1,5 +1,5 @@
 /*
- * stream_turn: what the loop calls for a connection, and the protocol by its host. Nothing but this
+ * stream_turn: called by the loop for a connection, and by the protocol through its host. Only this
  * file reads, feeds and writes one.
  */
 
@@ -17,13 +17,12 @@
 enum {
 	READ_BUDGET =
 		2 * STREAM_INPUT, /* bytes per turn and connection, and so at most 14 000 frames */
-	WRITE_HEAD =
-		4096, /* of a head in front of them, which would leave as many for a write more */
-	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than it was offered */
-	READ_CALLS = 4,          /* of recv() per turn: ciphertext may be work and no bytes */
-	WIDE_MS = 10,            /* a peer that has made room by then is sent more at a time */
-	NARROW_MS = 100,         /* a peer that takes longer has that no more */
-	LINGER_QUIET_MS = 2000,  /* without a byte of the peer's */
+	WRITE_HEAD = 4096, /* of a head before them, which would move as many to another write */
+	WRITE_TIGHT = 64 * 1024, /* bytes made so, after the socket took less than offered */
+	READ_CALLS = 4,          /* of recv() per turn: ciphertext may be work without bytes */
+	WIDE_MS = 10,            /* a peer that makes room within this gets more at a time */
+	NARROW_MS = 100,         /* a peer that takes longer loses that */
+	LINGER_QUIET_MS = 2000,  /* without a byte from the peer */
 	LINGER_WHOLE_MS = 30000, /* in all */
 	LINGER_BYTES_MAX = 16 << 20,
 };
@@ -31,9 +30,8 @@ enum {
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /*
- * Everything is sent, the own end included, and the peer's is waited for, with what still comes
- * read and dropped: a close with something unread is a reset, which destroys what the peer has not
- * read.
+ * All is sent, the end included; waits for the peer's end, and drops bytes until then: a close with
+ * unread bytes is a reset, which destroys what the peer has not read.
  */
 static void conn_linger(struct stream_conn *c)
 {
@@ -47,8 +45,8 @@ static void conn_linger(struct stream_conn *c)
 }
 
 /*
- * A peer that goes on sending a body that was refused reads the answer behind it; but not all of a
- * flood is waited for.
+ * A peer that keeps sending a refused body reads the answer afterwards; but a flood is not read to
+ * its end.
  */
 static void conn_drop(struct stream_conn *c, size_t n)
 {
@@ -66,7 +64,7 @@ static void conn_fail(struct stream_conn *c, const struct err *err)
 	stream_set(c, STREAM_CLOSING);
 }
 
-/* Everything is written: close without a reset that would destroy what is under way. */
+/* All is written: closes without a reset that would destroy bytes in flight. */
 static void conn_end(struct stream_conn *c)
 {
 	c->transport->ops->shutdown(c->transport);
@@ -78,8 +76,8 @@ static void conn_end(struct stream_conn *c)
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-/* True once nothing is left to send, neither here nor in the transport, nor was given back because
- * the socket is full. */
+/* True if no output is left, here or in the transport, and none was given back because the socket
+ * is full. */
 static bool conn_empty(const struct stream_conn *c)
 {
 	return outq_len(&c->out) == 0 && !c->transport->ops->pending(c->transport) &&
@@ -93,8 +91,8 @@ static void conn_block(struct stream_conn *c)
 	c->blocked_ms = clock_ms();
 }
 
-/* How much the kernel may have unsent: for one that is slow it would be memory, and for a protocol
- * whose responses overtake one another, time. */
+/* The kernel's share of unsent bytes: for a slow peer it would cost memory, and for a protocol with
+ * urgent responses, time. */
 static int unsent_of(const struct stream_conn *c, uint64_t ms)
 {
 	if (c->proto == NULL || !c->proto->ops->in_order || ms > NARROW_MS)
@@ -105,8 +103,8 @@ static int unsent_of(const struct stream_conn *c, uint64_t ms)
 }
 
 /*
- * There is room again, after a time that says how fast the peer is. Each time costs a turn and a
- * write, so one that has made it at once gets more of a long response ahead.
+ * There is room again, after a time that shows the peer's speed. Each time costs a turn and a
+ * write, so a fast one gets more of a long response ahead.
  */
 static void conn_unblock(struct stream_conn *c)
 {
@@ -123,7 +121,7 @@ static void conn_unblock(struct stream_conn *c)
 		stream_set(c, STREAM_WIDE);
 }
 
-/* Bytes: output that is made is not overtaken by any that is more urgent (RFC 9218). */
+/* Bytes: made output is not overtaken by more urgent (RFC 9218). */
 static size_t made_ahead(const struct stream_conn *c)
 {
 	bool tls = c->session.http.tls == HTTP_TLS_OURS;
@@ -135,7 +133,7 @@ static size_t made_ahead(const struct stream_conn *c)
 	return share;
 }
 
-/* The socket has taken n bytes of those that it was offered. */
+/* The socket has taken n of the offered bytes. */
 static void conn_count(struct stream_conn *c, size_t n, size_t offered)
 {
 	uint64_t turn = c->session.all->loop->turns;
@@ -152,7 +150,7 @@ static void conn_count(struct stream_conn *c, size_t n, size_t offered)
 	}
 }
 
-/* As output() of the protocol, in which nothing is sent: ranges of files are not kept. */
+/* output() of the protocol, without sending: ranges of files are not kept. */
 static int make_ahead(struct stream_conn *c)
 {
 	int more = c->proto->ops->output(c->proto, &c->out, PIECE_MOST);
@@ -163,8 +161,8 @@ static int make_ahead(struct stream_conn *c)
 
 /*
  * Makes output and writes it, once. 1: there may be more at once, 0: not now, -1: dead. A range of
- * a file is in the queue for that long: what the socket leaves of it goes back to its source, so
- * that peers that take nothing hold no file, and its source looks at it anew.
+ * a file is queued only during this: the rest goes back to its source, so that stalled peers hold
+ * no file, and its source checks it again.
  */
 static int conn_write(struct stream_conn *c)
 {
@@ -215,7 +213,7 @@ static int conn_write(struct stream_conn *c)
 	return more || outq_len(&c->out) > 0;
 }
 
-/* Looks whether nothing more will come or go. The protocol is told of the peer's end. */
+/* Checks for the end of input and output, and reports the peer's end to the protocol. */
 static bool conn_find_end(struct stream_conn *c)
 {
 	enum proto_wait wait;
@@ -227,7 +225,7 @@ static bool conn_find_end(struct stream_conn *c)
 	wait = c->proto->ops->waits(c->proto);
 	if (!stream_is(c, STREAM_EOF))
 		return wait == PROTO_OVER;
-	/* A peer that says no more never opens a window that holds something up. */
+	/* After its end a peer never opens a window that stalls a stream. */
 	if (wait != PROTO_BUSY)
 		return true;
 	c->proto->eof = true;
@@ -235,8 +233,8 @@ static bool conn_find_end(struct stream_conn *c)
 }
 
 /*
- * Offers bytes to the protocol; how many it did not take. Output is made in between, not written:
- * there is still one write per turn.
+ * Offers bytes to the protocol; returns how many it did not take. Output is made in between, not
+ * written: still one write per turn.
  */
 static size_t feed(struct stream_conn *c, const char *p, size_t n)
 {
@@ -263,7 +261,7 @@ static size_t feed(struct stream_conn *c, const char *p, size_t n)
 	return 0;
 }
 
-/* True if the protocol took some of what was held. */
+/* True if the protocol took some of the held bytes. */
 static bool conn_retry(struct stream_conn *c)
 {
 	size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
@@ -343,7 +341,7 @@ static int conn_speak(struct stream_conn *c, conn_open_fn *speak)
 	return 0;
 }
 
-/* By ALPN, and without TLS by the first bytes; NULL: more of them are needed. */
+/* By ALPN, and without TLS by the first bytes; NULL: more are needed. */
 static conn_open_fn *conn_sniff(struct stream_conn *c, const char *p, size_t n, size_t *taken)
 {
 	*taken = 0;
@@ -353,7 +351,7 @@ static conn_open_fn *conn_sniff(struct stream_conn *c, const char *p, size_t n, 
 	case PROTO_SNIFF_MORE:
 		return NULL;
 	case PROTO_SNIFF_H1:
-		/* HTTP/2 refuses what is not its preface (RFC 9113, 3.4). */
+		/* HTTP/2 refuses any other preface (RFC 9113, 3.4). */
 		return c->session.http.only_h2 ? h2_open : h1_open;
 	default:
 		return h2_open;
@@ -399,7 +397,7 @@ static void conn_read(struct stream_conn *c)
 		ssize_t n = c->transport->ops->recv(c->transport, c->env->input, STREAM_INPUT);
 
 		if (n == -EAGAIN) {
-			/* A short read of records without content; the end is behind it. */
+			/* A short read of records without content; the end follows. */
 			if (!stream_is(c, STREAM_HANGUP))
 				stream_clear(c, STREAM_READABLE);
 			break;
@@ -423,7 +421,7 @@ static void conn_read(struct stream_conn *c)
 	}
 	if (c->session.state == SESSION_LINGER && stream_is(c, STREAM_EOF))
 		session_kill(&c->session);
-	/* Input that is held waits for answers that nobody gets. */
+	/* Held input waits for answers that cannot be sent. */
 	if (stream_is(c, STREAM_DEAF) && c->held.bytes.n > 0)
 		session_kill(&c->session);
 	if (stream_is(c, STREAM_READABLE) && c->held.bytes.n == 0 &&
@@ -454,7 +452,7 @@ static void conn_work(struct stream_conn *c)
 		return;
 	if (stream_is(c, STREAM_READABLE))
 		conn_read(c);
-	/* Now, not at the end of the turn: what was read is still in the processor's cache. */
+	/* Now, not at the end of the turn: the input is still in the processor's cache. */
 	loop_cancel(&c->flush);
 	conn_flush(c);
 }
@@ -474,7 +472,7 @@ static void conn_event(struct watch *w, uint32_t events)
 		stream_set(c, STREAM_HANGUP);
 	if (events & (EPOLLHUP | EPOLLERR))
 		stream_set(c, STREAM_DEAF);
-	/* All was read, and nothing can be sent: the peer is gone. */
+	/* All is read, and no output can be sent: the peer is gone. */
 	if (stream_is(c, STREAM_DEAF) && stream_is(c, STREAM_EOF)) {
 		session_kill(&c->session);
 		return;

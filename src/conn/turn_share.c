@@ -1,4 +1,4 @@
-/* turn_share: counts of writes by turn. stream_turn alone calls it. */
+/* turn_share: counts writes by turn. stream_turn alone calls it. */
 #include "conn/turn_share.h"
 
 static void turn_share_begin(struct turn_share *s, uint64_t turn)

@@ -1,7 +1,7 @@
 /*
- * ahead: see ahead.h. What a client was told cannot be taken back over HTTP/2, so withdrawing is
- * not breaking a promise: whoever sends on without a part is read once there is room again, and
- * nobody counts on bytes that may never come.
+ * ahead: see ahead.h. Credit given to a client cannot be taken back over HTTP/2, so withdrawing a
+ * part breaks no promise: a client that keeps sending without one is read once there is room again,
+ * and the sum does not count bytes that may never come.
  */
 #include "proto/ahead.h"
 
@@ -12,7 +12,7 @@
 enum {
 	SUM_MIN = 128 << 20,
 	SUM_WINDOWS = 8, /* so many times receive-window, if that is more */
-	USED_PART = 8,   /* of a part: who sends as much within UNUSED_MS uses it */
+	USED_PART = 8,   /* of a part: a client that sends as much within UNUSED_MS uses it */
 	UNUSED_MS = 1000,
 };
 
@@ -31,7 +31,7 @@ void ahead_part_init(
 	list_init(&part->turn.node);
 }
 
-/* --- who gives way ---------------------------------------------------------------------------- */
+/* --- withdrawing ------------------------------------------------------------------------------ */
 
 static void used(struct ahead *a, struct ahead_part *part)
 {
@@ -46,7 +46,7 @@ void ahead_came(struct ahead *a, struct ahead_part *part, size_t n)
 		used(a, part);
 }
 
-/* The room for part, with kept being left to others. */
+/* The room for part that leaves kept to others. */
 static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, uint64_t kept)
 {
 	const struct budget *b = &a->line.budget;
@@ -56,7 +56,7 @@ static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, u
 }
 
 /* Withdraws unused parts until there is room for n. A part with bytes in memory keeps those, and is
- * looked at again after as long. */
+ * checked again after the same time. */
 static void withdraw_unused(
 	struct ahead *a, const struct ahead_part *part, uint64_t n, uint64_t kept)
 {
@@ -75,8 +75,8 @@ static bool has_little(const struct ahead *a, const struct account *account)
 	return account != NULL && account->parts[ACCOUNT_AHEAD].held < a->line.budget.least;
 }
 
-/* The account that holds most loses what it does use, too, but for what is in memory. Not more
- * often than once a millisecond, as all accounts are looked at. */
+/* Withdraws also used parts of the account that holds most, except bytes in memory. At most once a
+ * millisecond, as all accounts are checked. */
 static void charge_greediest(struct ahead *a, const struct ahead_part *part, uint64_t n)
 {
 	struct account *payer;

@@ -1,6 +1,6 @@
 /*
- * h1: the HTTP/1 protocol behind the seam of proto.h: one request after the other, each answered
- * before the next is looked at, so that pipelined ones are answered in order. Sans-I/O.
+ * h1: the HTTP/1 protocol behind proto.h: one request after the other, each answered before the
+ * next is read, so that pipelined ones are answered in order. Sans-I/O.
  */
 #include "proto/h1.h"
 
@@ -40,7 +40,7 @@ static enum proto_wait h1_waits(const struct proto *p)
 
 	if (h1->state >= H1_CLOSE && (h1->state == H1_BROKEN || s == NULL))
 		return PROTO_OVER;
-	if (s == NULL) /* a connection that is silent from its beginning is not kept for long */
+	if (s == NULL) /* a connection silent from its beginning is not kept for long */
 		return p->requests == 0 ? PROTO_HEADER : PROTO_IDLE;
 	return proto_whys[h1_stream_why(s)].wait;
 }
@@ -57,8 +57,8 @@ static bool h1_answer_late(struct h1_stream *s)
 }
 
 /*
- * Behind the peer's end: it may read on, or be gone. An interim response tells: a host on which
- * nobody reads answers it with a reset. Clients of HTTP/1.1 take them whenever they come, those of
+ * After the peer's end: it may still read, or be gone. An interim response finds out: a host
+ * without a reader answers it with a reset. Clients of HTTP/1.1 accept them at any time, those of
  * HTTP/1.0 do not know them (RFC 9110, 15.2).
  */
 static const struct err *h1_look(struct proto *p, uint64_t now_ms, const struct err *late)
@@ -103,9 +103,9 @@ static void h1_ask(struct proto *p, struct lender *lender)
 }
 
 /*
- * The first request of a connection is on its way already (see session_drain()). Of a client that
- * asks without pause so is the next one: it is answered with "connection: close" (RFC 9112, 9.6),
- * where an end would cross it and lose it.
+ * The first request of a connection is on its way already (see session_drain()). A client without
+ * pauses has also sent its next one: it is answered with "connection: close" (RFC 9112, 9.6),
+ * because an end would cross it and lose it.
  */
 static void h1_drain(struct proto *p, bool patient)
 {

@@ -1,7 +1,7 @@
 /*
- * h1: HTTP/1.1 and 1.0 (RFC 9112); what its files share. h1.c: the connection; h1_stream.c: from
- * bytes to a request; h1_body.c: its body; h1_out.c: from a reply to bytes. Outside proto/ only
- * h1_open() is known.
+ * h1: HTTP/1.1 and 1.0 (RFC 9112); shared parts. h1.c: the connection; h1_stream.c: from bytes to a
+ * request; h1_body.c: its body; h1_out.c: from a reply to bytes. Outside proto/ only h1_open() is
+ * known.
  */
 #ifndef H2D_PROTO_H1_H
 #define H2D_PROTO_H1_H
@@ -15,21 +15,20 @@
 #include "request/req_field.h"
 
 enum {
-	/* Request body that a handler takes and has not consumed: past it no more is taken in, nor
-	 * past AHEAD_FREE where the worker's sum has no room. Twice what an upload gathers for the
+	/* Request body that a handler takes and has not consumed: no more is read beyond it, nor
+	 * beyond AHEAD_FREE if the worker's sum has no room. Twice what an upload gathers for the
 	 * disk. */
 	H1_WINDOW = 512 * 1024,
-	/* Request body that waits for somebody to take it: a password's check, a place among the
-	 * files, a handler that has paused. What comes with it by one recv(2) waits in the
+	/* Request body that waits to be taken: during a password's check, for a place among the
+	 * files, while a handler pauses. Further bytes of the same recv(2) wait in the
 	 * connection. */
 	H1_WAITING = 16 * 1024,
-	/* Request body that nobody takes: read and dropped up to this, past it the connection ends.
-	 */
+	/* Request body that is not taken: read and dropped up to this, then the connection ends. */
 	H1_UNWANTED_MAX = 256 * 1024,
-	/* The time that a request waits for this server, behind the peer's end, before the peer is
-	 * asked whether it is there. */
+	/* The time that a request waits for this server, after the peer's end, before the peer is
+	 * probed. */
 	H1_ASK_MS = 1000,
-	/* The time for a client that asks without pause to ask once more, see h1_drain(). */
+	/* The time for a client without pauses to send one more request, see h1_drain(). */
 	H1_DRAIN_MS = 3000,
 };
 
@@ -47,7 +46,7 @@ struct h1 {
 	struct proto_host *host;
 	struct h1_parse parse;
 	struct h1_stream *stream; /* the request under way; NULL between two */
-	uint64_t eof_ms;          /* when the peer's end was first looked at; 0: not yet */
+	uint64_t eof_ms;          /* when the peer's end was first seen; 0: not yet */
 };
 
 enum h1_part {
@@ -61,19 +60,19 @@ struct h1_stream {
 	struct h2d_req req;
 	struct h1 *h1;
 	enum h1_part part;
-	struct h1_head head; /* head.length: what is left of the body */
+	struct h1_head head; /* head.length: the rest of the body */
 	struct h1_chunk chunk;
-	unsigned named;          /* bytes of " HTTP/1." that end what came of a line in doubt */
+	unsigned named;          /* bytes of " HTTP/1." at the end of a line in doubt */
 	size_t unconsumed;       /* body bytes that count against its window */
-	uint32_t unwanted;       /* body bytes that nobody took */
+	uint32_t unwanted;       /* body bytes that were dropped */
 	struct ahead_part ahead; /* its window's part of the worker's sum; only held is set before
-				    it is asked for */
-	bool keep;               /* the connection goes on behind this response */
+				  * its first use */
+	bool keep;               /* the connection continues after this response */
 	bool head_sent;
 	bool chunked;          /* the response is */
-	bool waiting;          /* its source has nothing yet */
-	bool asked;            /* the peer, whether it is there */
-	struct strbuf interim; /* responses to be sent before the final one */
+	bool waiting;          /* its source has no bytes yet */
+	bool asked;            /* the peer was probed */
+	struct strbuf interim; /* responses to send before the final one */
 };
 
 static inline struct h1_stream *h1_stream_of(struct h2d_req *req)
@@ -87,7 +86,7 @@ static inline size_t h1_stream_window(const struct h1_stream *s)
 	return req_body_waits(&s->req) ? H1_WAITING : AHEAD_FREE + (size_t)s->ahead.turn.held;
 }
 
-/* Whether more of the body is taken in now. */
+/* True if more of the body is read now. */
 static inline bool h1_stream_has_room(const struct h1_stream *s)
 {
 	return s->unconsumed < h1_stream_window(s);
@@ -98,7 +97,7 @@ static inline bool h1_stream_has_room(const struct h1_stream *s)
 /* The only writer of h1->state: asserts the predecessor. */
 void h1_go(struct h1 *h1, enum h1_state state);
 
-/* Takes no further request. */
+/* Takes no more requests. */
 static inline void h1_close_behind(struct h1 *h1)
 {
 	if (h1->state < H1_CLOSE)
@@ -111,7 +110,7 @@ void h1_part_go(struct h1_stream *s, enum h1_part part);
 /* A request begins with the next byte. NULL when memory is out. */
 struct h1_stream *h1_stream_open(struct h1 *h1);
 void h1_stream_close(struct h1_stream *s);
-/* Whether its head, or what may be one, has not ended. */
+/* True if its head, or its possible head, has not ended. */
 static inline bool h1_stream_in_head(const struct h1_stream *s)
 {
 	return s->part == H1_PART_HEAD || s->part == H1_PART_DOUBT;
@@ -120,37 +119,36 @@ static inline bool h1_stream_in_head(const struct h1_stream *s)
 /* Takes bytes of its head from *data. The stream may be gone afterwards. */
 void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 /*
- * Whatever the handler does, the answer is status, unless one was sent; then the connection ends.
- * The stream may be gone afterwards.
+ * Answers with status, whatever the handler does, unless an answer was sent; then the connection
+ * ends. The stream may be gone afterwards.
  */
 void h1_stream_refuse(struct h1_stream *s, int status);
 /* Ends the connection without an answer: its first line is in doubt, and no HTTP. */
 void h1_stream_foreign(struct h1_stream *s);
-/* Refuses the request for what the peer did. */
+/* Refuses the request for a mistake of the peer. */
 void h1_stream_fault(struct h1_stream *s, const struct err *err);
 /* The end of its body came. The stream may be gone afterwards. */
 void h1_stream_body_ends(struct h1_stream *s);
 /*
- * Where a chunked body that nobody reads ends is not known yet: its request is answered when it is,
- * or when more has come than is read for nobody.
+ * The end of a chunked body that is not read is still unknown: its request is answered at the end,
+ * or when too much has come.
  */
 bool h1_stream_checks_body(const struct h1_stream *s);
 enum proto_why h1_stream_why(const struct h1_stream *s);
-/* The response is complete: closes the stream, unless the connection goes on and the body does too.
- */
+/* The response is complete: closes the stream, unless the connection and the body continue. */
 void h1_stream_sent(struct h1_stream *s);
 
 /* h1_body.c */
 
 /*
- * Takes bytes of the body, or of the trailers behind it, from *data; false when it takes no more
- * for now. The stream may be gone afterwards.
+ * Takes bytes of the body, or of its trailers, from *data; false when it takes no more for now. The
+ * stream may be gone afterwards.
  */
 bool h1_body_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
 
-/* The calls in the place of h1.c's own once a WebSocket has the connection (RFC 9110, 7.8): behind
- * a 101 all that comes is the request's body, and content is sent as it is. Other connections know
- * nothing of it. */
+/* The calls that replace h1.c's own once a WebSocket has the connection (RFC 9110, 7.8): after a
+ * 101 all input is the request's body, and content is sent unchanged. Other connections do not use
+ * them. */
 const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit);
 const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late);

@@ -1,6 +1,6 @@
 /*
- * h1_body: the body of a request on a HTTP/1 connection (RFC 9112, 6 and 7.1): how much of it is
- * taken in, its pieces, the trailer section behind it. Called by h1.c with bytes.
+ * h1_body: the body of a request on a HTTP/1 connection (RFC 9112, 6 and 7.1): its limits, its
+ * pieces, its trailer section. Called by h1.c with bytes.
  */
 #include "base/strbuf.h"
 #include "proto/h1.h"
@@ -23,7 +23,7 @@ const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, 
 	return NULL;
 }
 
-/* Behind interim responses, in one with them. */
+/* After interim responses, in one with them. */
 static int put_head(struct h1_stream *s, struct outq *q)
 {
 	struct reply *r = &s->req.reply;
@@ -52,7 +52,7 @@ int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit)
 	return h1_output(p, q, limit);
 }
 
-/* The peer's end is that of both ways. */
+/* The peer's end is that of both directions. */
 const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late)
 {
 	struct h1_stream *s = ((struct h1 *)p)->stream;
@@ -63,7 +63,7 @@ const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct 
 	return late;
 }
 
-/* Called by ahead.c, when somebody else needs it: a smaller window is what no client notices. */
+/* Called by ahead.c, for another client: no client notices a smaller window. */
 static void withdraw(struct ahead_part *part)
 {
 	struct h1_stream *s = LIST_ENTRY(part, struct h1_stream, ahead);
@@ -73,7 +73,7 @@ static void withdraw(struct ahead_part *part)
 		ahead_give(s->h1->conf->ahead, part, part->turn.held - in_memory);
 }
 
-/* A body that fills the window, and that somebody takes, gets a wider one. */
+/* Widens the window of a body that fills it and is being taken. */
 static void widen(struct h1_stream *s)
 {
 	struct ahead_part *part = &s->ahead;
@@ -93,7 +93,7 @@ static size_t room_of(struct h1_stream *s)
 	return h1_stream_has_room(s) ? h1_stream_window(s) - s->unconsumed : 0;
 }
 
-/* False: that was more than is read for nobody, and the stream is gone. */
+/* False: that exceeded the limit for unread bodies, and the stream is gone. */
 static bool got_body(struct h1_stream *s, struct slice piece)
 {
 	struct h1 *h1 = s->h1;

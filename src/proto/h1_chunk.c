@@ -1,5 +1,5 @@
 /*
- * h1_chunk: a machine that takes a chunked body apart byte by byte, extensions included. Called by
+ * h1_chunk: a state machine that parses a chunked body byte by byte, with extensions. Called by
  * h1_body.c, for bodies that are chunked; never copies a byte.
  */
 #include "proto/h1_parse.h"
@@ -61,7 +61,7 @@ static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 	}
 }
 
-/* Bytes behind a name or a value that has ended; blank: where white space leads to. */
+/* Bytes after the end of a name or a value; blank: the state for white space. */
 static enum h1_chunked h1_chunk_behind(struct h1_chunk *c, uint8_t ch, enum state blank)
 {
 	switch (ch) {
@@ -76,7 +76,7 @@ static enum h1_chunked h1_chunk_behind(struct h1_chunk *c, uint8_t ch, enum stat
 	}
 }
 
-/* The grammar is held to, so that nobody sees the end of the line in another place. */
+/* Checks the grammar, so that no other reader finds the line's end elsewhere. */
 static enum h1_chunked extension(struct h1_chunk *c, uint8_t ch)
 {
 	bool blank = ch == ' ' || ch == '\t';

@@ -1,7 +1,6 @@
 /*
- * h1_head: knows the fields that decide where a message ends and whether its connection goes on.
- * Called by h1_stream.c for each field that h1_parse finds, and at the end of the head; never keeps
- * memory.
+ * h1_head: knows the headers that decide the end of a message and of its connection. Called by
+ * h1_stream.c for each header that h1_parse finds, and at the end of the head; never keeps memory.
  */
 #include "proto/h1_parse.h"
 
@@ -16,7 +15,7 @@ static const struct err *host(struct h1_head *h, struct slice value)
 	return NULL;
 }
 
-/* RFC 9112, 6.3: one number; "5, 5" and two fields of it are refused, though the RFC would allow
+/* RFC 9112, 6.3: one number; "5, 5" and two headers are refused, though the RFC would allow
  * them. */
 static const struct err *content_length(struct h1_head *h, struct slice value)
 {
@@ -42,13 +41,13 @@ static const struct err *transfer_encoding(struct h1_head *h, struct slice value
 		h->chunked = true;
 		return NULL;
 	}
-	/* Whatever this is, it is refused: only the status is still open. */
+	/* All of these are refused: only the status is still open. */
 	if (h->chunked || !field_list_next(&rest, &first) || slice_ieq(first, SLICE("chunked")))
 		return ERR_TRANSFER_CODING;
 	return ERR_CODING_UNKNOWN;
 }
 
-/* *keep: it names fields of the request, which whoever passes them on has to leave out. */
+/* *keep: it names headers of the request, which a proxy must leave out. */
 static const struct err *connection(struct h1_head *h, struct slice value, bool *keep)
 {
 	struct slice option;

@@ -7,7 +7,7 @@
 #include "request/pace.h"
 #include "request/trailers.h"
 
-/* Small pieces, put together before they go to the outq in one. */
+/* Small pieces, collected before they go to the outq. */
 struct text {
 	struct outq *q;
 	size_t n;
@@ -15,7 +15,7 @@ struct text {
 	char buf[1024];
 };
 
-/* Not inline: gcc's sanitizers would take an empty buf for one that is read unwritten. */
+/* Not inline: gcc's sanitizers would report an empty buf as read before it is written. */
 static __attribute__((noinline)) void text_flush(struct text *t)
 {
 	if (outq_copy(t->q, t->buf, t->n) < 0)
@@ -70,7 +70,7 @@ static void put_status(struct text *t, int status)
 
 /* --- the head --------------------------------------------------------------------------------- */
 
-/* Whether the request can be followed by another one on this connection. */
+/* True if another request can follow on this connection. */
 static bool goes_on(const struct h1_stream *s)
 {
 	const struct h1 *h1 = s->h1;
@@ -85,7 +85,7 @@ static bool goes_on(const struct h1_stream *s)
 		return true;
 	if (req_body_duplex(&s->req))
 		return true;
-	/* How much of a chunked body is to come, nobody knows. */
+	/* The length of a chunked body is unknown. */
 	if (s->head.chunked)
 		return false;
 	/* RFC 9110, 10.1.1: a client that waits for 100 may send the body, or may not. */
@@ -180,8 +180,7 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 		return 0;
 	}
 	if (n < 0) {
-		/* The client sees it by what is missing: bytes of content-length, or the last
-		 * chunk. */
+		/* The client notices missing bytes of content-length, or the missing last chunk. */
 		h1_go(s->h1, H1_BROKEN);
 		return 0;
 	}
@@ -191,7 +190,7 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 	return last;
 }
 
-/* Whole ones, or none when memory was out; never between a head and its content. */
+/* Whole ones, or none when memory is out; never between a head and its content. */
 static int put_interim(struct h1_stream *s, struct outq *q)
 {
 	struct strbuf *t = &s->interim;
@@ -212,8 +211,7 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 	if (s->interim.n > 0 && put_interim(s, q) < 0)
 		return -1;
 	if (!s->req.reply.ready) {
-		/* RFC 9110, 10.1.1: only when somebody waits for the body, and nothing of it came.
-		 */
+		/* RFC 9110, 10.1.1: only if the body is awaited, and none of it came. */
 		if (s->part == H1_PART_HEAD || !s->head.wants_continue || !req_body_flows(&s->req))
 			return 0;
 		s->head.wants_continue = false;
@@ -228,7 +226,7 @@ int h1_output(struct proto *p, struct outq *q, size_t limit)
 
 		if (put_head(s, q) < 0)
 			return -1;
-		/* On top, so that content of a few limits has no last piece of a head's length. */
+		/* Added, so that short content has no last piece of a head's length. */
 		limit += outq_len(q) - before;
 	}
 	if (!s->req.reply.content)

@@ -1,14 +1,14 @@
 /*
- * h1_parse: finds lines and their parts; a byte is looked up in a table of classes, if it is not
+ * h1_parse: finds lines and their parts; a byte is looked up in a table of classes, unless it is
  * one of eight that are taken at once, and a line ends with CRLF. Called by h1_stream.c and
- * h1_body.c; never asks what a field means.
+ * h1_body.c; never interprets a header.
  */
 #include "proto/h1_parse.h"
 
 enum {
 	TCHAR = 1,  /* of a token (RFC 9110, 5.6.2) */
 	TARGET = 2, /* of a request target: no white space, no control byte */
-	VALUE = 4,  /* of a field value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
+	VALUE = 4,  /* of a header's value (RFC 9110, 5.5): VCHAR, obs-text, SP, HTAB */
 	UPPER = 32, /* 'A' to 'Z': the bit that makes it lower case */
 	PIECE_MIN = 128,
 	PIECE_FIRST = 512,
@@ -62,7 +62,7 @@ static enum h1_parsed fault(struct h1_parse *p, const struct err *err)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Room for more; the line under way moves, lines that are complete stay where they are. */
+/* Makes room for more; moves the line under way, complete lines stay. */
 static int h1_parse_grow(struct h1_parse *p, size_t coming)
 {
 	size_t have = (size_t)(p->at - p->line);
@@ -84,8 +84,8 @@ static int h1_parse_grow(struct h1_parse *p, size_t coming)
 	return 0;
 }
 
-/* The two parts of the line that has ended; the next one begins. A NUL behind each has the place of
- * a byte that was taken and not kept. */
+/* The two parts of the line that has ended; the next one begins. The NUL after each replaces a byte
+ * that was read and not kept. */
 static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 {
 	char *line = p->line, *at = p->at;
@@ -103,7 +103,7 @@ static void parts(struct h1_parse *p, struct slice *first, struct slice *second)
 /* --- states: each takes bytes from *from, and hands on to the next; H1_MORE: stop is reached ---
  */
 
-/* Whether eight bytes are all least at least, which is 0x80 at most, and none is DEL. */
+/* True if eight bytes are all least at least, which is 0x80 at most, and none is DEL. */
 static inline bool all_from(uint64_t eight, uint8_t least)
 {
 	const uint64_t each = 0x0101010101010101u;
@@ -112,7 +112,7 @@ static inline bool all_from(uint64_t eight, uint8_t least)
 	return ((((eight - least * each) & ~eight) | ((del - each) & ~del)) & 0x80 * each) == 0;
 }
 
-/* The bytes of one class; true when another one follows. */
+/* Takes the bytes of one class; true when another one follows. */
 static inline bool h1_parse_run(
 	struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of)
 {
@@ -126,10 +126,7 @@ static inline bool h1_parse_run(
 	return s < stop;
 }
 
-/*
- * As h1_parse_run(), of a class that has all bytes from least on but DEL: eight at once, as long as
- * they are of it.
- */
+/* h1_parse_run() for a class of all bytes from least on except DEL: eight at once if possible. */
 static inline bool run_long(
 	struct h1_parse *p, const uint8_t **from, const uint8_t *stop, uint8_t of, uint8_t least)
 {
@@ -142,7 +139,7 @@ static inline bool run_long(
 	return h1_parse_run(p, from, stop, of);
 }
 
-/* The bytes of a name, which is made lower case; true when another one follows. */
+/* Takes the bytes of a name, as lower case; true when another one follows. */
 static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
 	const uint8_t *s = *from;
@@ -155,7 +152,7 @@ static inline bool run_name(struct h1_parse *p, const uint8_t **from, const uint
 	return s < stop;
 }
 
-/* The byte that ends the first part of a line. */
+/* Takes the byte that ends the first part of a line. */
 static bool first_ends(struct h1_parse *p, uint8_t c, uint8_t with, enum state next)
 {
 	char *at = p->at;
@@ -307,7 +304,7 @@ void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit)
 	memset(p, 0, sizeof(*p));
 	p->arena = arena;
 	p->limit = p->left = limit;
-	if (empty % 2 != 0) /* a CR of which no LF came */
+	if (empty % 2 != 0) /* a CR without LF */
 		p->err = ERR_REQUEST_LINE;
 }
 

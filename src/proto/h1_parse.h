@@ -1,7 +1,7 @@
 /*
  * h1_parse: from bytes to the parts of an HTTP/1 message head (RFC 9112, 2 to 5): request line,
  * field lines, and the trailer section. Fed with pieces of any size. Bytes are copied once, into
- * the request's arena; what is found points there. Pure. What fields mean is h1_head's.
+ * the request's arena; results point there. Pure. h1_head interprets headers.
  */
 #ifndef H2D_PROTO_H1_PARSE_H
 #define H2D_PROTO_H1_PARSE_H
@@ -15,9 +15,9 @@
 #include "request/body.h"
 
 /*
- * h1_head: what the fields of a request's head say about its message and its connection (RFC 9112):
- * how long the body is, who the host is, whether the connection goes on. All that could make this
- * server and a proxy in front of it disagree about where a request ends is refused here. Pure.
+ * h1_head: the facts in a request's headers about its message and its connection (RFC 9112): the
+ * body's length, the host, the end of the connection. It refuses all that could make this server
+ * and a proxy before it disagree about the end of a request. Pure.
  */
 
 /* Both are needed (RFC 6455, 4.2.1). */
@@ -27,8 +27,8 @@ enum h1_upgrade {
 };
 
 struct h1_head {
-	struct slice host; /* of the Host field; n 0: there is none */
-	uint64_t length;   /* of content-length; BODY_UNKNOWN: there is none */
+	struct slice host; /* of the Host header; n 0: none */
+	uint64_t length;   /* of content-length; BODY_UNKNOWN: none */
 	bool chunked;
 	bool close, keep_alive; /* options of Connection */
 	bool wants_continue;    /* expect: 100-continue */
@@ -41,43 +41,42 @@ static inline void h1_head_init(struct h1_head *h)
 	*h = (struct h1_head){ .length = BODY_UNKNOWN };
 }
 
-/* Whether a body follows the head, which is complete. */
+/* True if a body follows the head, which is complete. */
 static inline bool h1_head_has_body(const struct h1_head *h)
 {
 	return h->chunked || (h->length > 0 && h->length != BODY_UNKNOWN);
 }
 
 /*
- * One field. *keep: whether it is the request's, too; what is between this connection's two ends
- * (RFC 9110, 7.6.1) is not, but for a Connection that names fields; nor is Host, which is the
- * authority. NULL, or what is wrong with it.
+ * Takes one header. *keep: it is the request's, too; a hop-by-hop header (RFC 9110, 7.6.1) is not,
+ * except a Connection that names headers; nor is Host, which is the authority. NULL, or the error.
  */
 const struct err *h1_head_field(
 	struct h1_head *h, struct slice name, struct slice value, bool *keep);
 
-/* The head is complete. minor: of the version. */
+/* Ends the head. minor: of the version. */
 const struct err *h1_head_end(struct h1_head *h, unsigned minor);
 
 /*
- * Takes a target in absolute-form apart (RFC 9112, 3.2.2): 1, *rest begins with "/" or "?" or is
- * empty. 0: it is in another form. -1: its authority is malformed, or it is of another scheme.
+ * Splits a target in absolute-form (RFC 9112, 3.2.2): 1, *rest begins with "/" or "?" or is empty.
+ * 0: another form. -1: its authority is malformed, or its scheme is another.
  */
 int h1_head_absolute(
 	struct slice target, struct slice *scheme, struct slice *authority, struct slice *rest);
 
 /*
- * h1_chunk: the chunked transfer coding of request bodies (RFC 9112, 7.1), taken apart: sizes,
- * extensions (passed over, bounded), data. Fed with pieces of any size. Pure. The trailer section
- * is h1_parse's.
+ * h1_chunk: the chunked transfer coding of request bodies (RFC 9112, 7.1), parsed: sizes,
+ * extensions (skipped, bounded), data. Fed with pieces of any size. Pure. The trailer section is
+ * h1_parse's.
  */
 
 enum {
 	H1_CHUNK_DIGITS = 15,      /* of one size: any of them fits an int64_t */
-	H1_CHUNK_EXTENSION = 1024, /* bytes behind one size */
+	H1_CHUNK_EXTENSION = 1024, /* bytes after one size */
 };
 
 enum h1_chunked {
-	H1_CHUNK_MORE, /* everything was taken */
+	H1_CHUNK_MORE, /* all input was taken */
 	H1_CHUNK_DATA, /* a piece of the body was found */
 	H1_CHUNK_LAST, /* the last chunk's line is complete; the trailer section follows */
 	H1_CHUNK_FAULT,
@@ -86,7 +85,7 @@ enum h1_chunked {
 struct h1_chunk {
 	int state;
 	unsigned n;    /* digits, or bytes of extension */
-	uint64_t size; /* of what is left of the chunk */
+	uint64_t size; /* the rest of the chunk */
 };
 
 static inline void h1_chunk_init(struct h1_chunk *c)
@@ -94,54 +93,57 @@ static inline void h1_chunk_init(struct h1_chunk *c)
 	*c = (struct h1_chunk){ 0 };
 }
 
-/* Takes bytes from *data up to end, or up to what is found; piece: bytes of the input. */
+/* Takes bytes from *data up to end, or up to a result; piece: bytes of the input. */
 enum h1_chunked h1_chunk_next(
 	struct h1_chunk *c, const uint8_t **data, const uint8_t *end, struct slice *piece);
 
-/* RFC 9112, 2.2: empty lines in front of a request line that are passed over. */
+/* RFC 9112, 2.2: empty lines skipped before a request line. */
 enum { H1_EMPTY_LINES = 2 };
 
 enum h1_parsed {
-	H1_MORE,  /* everything was taken, and nothing is complete */
+	H1_MORE,  /* all input was taken, and no part is complete */
 	H1_LINE,  /* method, target and minor are set */
 	H1_FIELD, /* name and value are set */
-	H1_END,   /* the section is complete; what follows was not taken */
+	H1_END,   /* the section is complete; later bytes were not taken */
 	H1_FAULT, /* err is set; method and target are, if they were complete */
 };
 
 struct h1_parse {
 	struct slice method, target;
-	struct slice name, value; /* name in lower case, value without white space around it */
+	struct slice name, value; /* name in lower case, value trimmed of white space */
 	unsigned minor;           /* of the version, 0 or 1 */
 	const struct err *err;
 
 	struct arena *arena;
 	int state;
-	unsigned empty;    /* bytes of empty lines passed over */
+	unsigned empty;    /* bytes of skipped empty lines */
 	unsigned nversion; /* bytes of the version seen */
 	char major;
-	bool discard;          /* a trailer section: a line's memory is used for the next */
-	size_t limit, left;    /* bytes a section may have, and this one may still have */
-	char *line, *at, *end; /* memory: where the line's parts begin, the next byte, its end */
+	bool discard;          /* a trailer section: a line's memory is reused for the next */
+	size_t limit, left;    /* the most bytes of a section, and the rest of this one */
+	char *line, *at, *end; /* memory: the beginning of the line's parts, the next byte, the
+				* end */
 	size_t first;          /* length of the line's first part: method or name */
 };
 
-/* Initial state of a connection's first request; all others begin as the last one ended. */
+/* Initial state for a connection's first request; later ones begin in the last one's final
+ * state. */
 static inline void h1_parse_init(struct h1_parse *p)
 {
 	p->empty = 0;
 }
 
-/* Between requests: how many of the n bytes are empty lines. The next one begins a request. */
+/* Called between requests: returns how many of the n bytes are empty lines. The next one begins a
+ * request. */
 size_t h1_parse_blank(struct h1_parse *p, const uint8_t *data, size_t n);
 
-/* A request line begins. limit: of its bytes, and again of those of the header section. */
+/* A request line begins. limit: of its bytes, and separately of those of the header section. */
 void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit);
 
-/* The trailer section of a chunked body begins; its fields are found, but do not last (6.5.1). */
+/* The trailer section of a chunked body begins; its headers are found, but not kept (6.5.1). */
 void h1_parse_trailers(struct h1_parse *p);
 
-/* Takes bytes from *data up to end, or up to the next thing found. Not after H1_END or H1_FAULT. */
+/* Takes bytes from *data up to end, or up to the next result. Not after H1_END or H1_FAULT. */
 enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uint8_t *end);
 
 #endif

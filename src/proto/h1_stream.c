@@ -1,6 +1,6 @@
 /*
- * h1_stream: one request on a HTTP/1 connection, from its head to its end, in the request core
- * (RFC 9112). Called by h1.c and h1_body.c, and by the request core over the stream seam.
+ * h1_stream: one request on a HTTP/1 connection, from its head to its end, in the request core (RFC
+ * 9112). Called by h1.c and h1_body.c, and by the request core through struct stream_ops.
  */
 #include "base/counters.h"
 #include "base/log.h"
@@ -45,7 +45,7 @@ static void stream_resume(struct h2d_req *req)
 	h1_stream_wake(s);
 }
 
-/* RFC 9110, 15.2: a client of HTTP/1.0 knows no such thing. */
+/* RFC 9110, 15.2: a client of HTTP/1.0 does not know these. */
 static void stream_interim(
 	struct h2d_req *req, int status, const struct field *fields, unsigned nfields)
 {
@@ -62,8 +62,8 @@ static void stream_interim(
 	h1_stream_wake(s);
 }
 
-/* RFC 9110, 10.1.1: in front of a reply that is made of the body. Elsewhere h1_output() sees, at
- * the end of the turn, whether some of the body came all the same. */
+/* RFC 9110, 10.1.1: before a reply made of the body. Elsewhere h1_output() checks, at the end of
+ * the turn, if some of the body came all the same. */
 static void say_continue(struct h1_stream *s)
 {
 	if (!s->head.wants_continue || !req_body_duplex(&s->req))
@@ -198,7 +198,7 @@ void h1_stream_sent(struct h1_stream *s)
 
 bool h1_stream_checks_body(const struct h1_stream *s)
 {
-	/* A client that waits for 100 has not sent it; a reader of it may be answered early. */
+	/* A client that waits for 100 has not sent it; a handler that reads it may answer early. */
 	return s->head.chunked && s->part != H1_PART_ENDED && !s->head_sent &&
 	       s->req.body_state == REQ_BODY_NONE && !s->head.wants_continue &&
 	       s->unwanted <= H1_UNWANTED_MAX;
@@ -249,8 +249,7 @@ static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p
 	return err == NULL && s->req.head_too_large ? ERR_FIELDS_TOO_LARGE : err;
 }
 
-/* RFC 9112, 3.2.2 and 3.2.4: what an absolute target says wins; what is left of it is what h2 has.
- */
+/* RFC 9112, 3.2.2 and 3.2.4: an absolute target takes precedence; its rest equals that of h2. */
 static const struct err *target(struct h1_stream *s)
 {
 	struct h2d_req *req = &s->req;
@@ -312,7 +311,7 @@ static void got_head(struct h1_stream *s, unsigned minor)
 	if (s->req.has_body)
 		h1_part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
 	s->req.body_length = h->length;
-	/* RFC 9112, 9.3. Behind CONNECT, though refused, a client may send what is no HTTP. */
+	/* RFC 9112, 9.3. After CONNECT, though refused, a client may send other bytes than HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));
 	req_start(&s->req);
@@ -326,8 +325,8 @@ static const struct slice version = SLICE_LIT(" HTTP/1.");
 
 /*
  * Three words that are neither a method nor a version, at a connection's beginning: a preface of
- * HTTP/2 gone wrong (RFC 9113, 3.4), or another protocol. An answer of HTTP/1 would be noise to
- * both, unless the line names HTTP/1 further on.
+ * HTTP/2 gone wrong (RFC 9113, 3.4), or another protocol. An HTTP/1 answer would be noise to both,
+ * unless the line names HTTP/1 later.
  */
 static bool is_in_doubt(const struct h1_stream *s, const struct h1_parse *p)
 {
@@ -342,7 +341,7 @@ void h1_stream_foreign(struct h1_stream *s)
 	h1_go(s->h1, H1_BROKEN);
 }
 
-/* The line's bytes up to its end, or to the most that one may have. */
+/* Takes the line's bytes up to its end, or up to the limit. */
 static void take_doubt(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	struct h1_parse *p = &s->h1->parse;
@@ -354,7 +353,7 @@ static void take_doubt(struct h1_stream *s, const uint8_t **data, const uint8_t 
 			h1_stream_foreign(s);
 			return;
 		}
-		/* No part of the version but its first byte is a space. */
+		/* Only the first byte of the version is a space. */
 		s->named = c == (uint8_t)version.p[s->named] ? s->named + 1 : c == ' ';
 		if (s->named == version.n) {
 			h1_stream_fault(s, ERR_REQUEST_LINE);
@@ -363,13 +362,13 @@ static void take_doubt(struct h1_stream *s, const uint8_t **data, const uint8_t 
 	}
 }
 
-/* The byte that is wrong was the last one taken. */
+/* The wrong byte was the last one taken. */
 static void doubt(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	struct h1_parse *p = &s->h1->parse;
 
 	h1_part_go(s, H1_PART_DOUBT);
-	if (p->nversion + 1 >= version.n) { /* it stands where it belongs, and goes on wrong */
+	if (p->nversion + 1 >= version.n) { /* in its place, but then wrong */
 		h1_stream_fault(s, ERR_REQUEST_LINE);
 		return;
 	}

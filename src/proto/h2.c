@@ -1,6 +1,6 @@
 /*
- * h2: the HTTP/2 protocol behind the seam of proto.h: a nghttp2 session, its settings, the bytes it
- * is fed with, the graceful end. Sans-I/O. Called by src/conn/, and by the worker at its end.
+ * h2: the HTTP/2 protocol behind proto.h: a nghttp2 session, its settings, its input, its graceful
+ * end. Sans-I/O. Called by src/conn/, and by the worker at its end.
  */
 #include "proto/h2.h"
 
@@ -10,10 +10,10 @@
 
 enum {
 	PREFACE = 24,
-	FRAME = 16384, /* SETTINGS_MAX_FRAME_SIZE, which stays as it is */
+	FRAME = 16384, /* SETTINGS_MAX_FRAME_SIZE, never changed */
 };
 
-/* Made with the first session, the same for all of a process. */
+/* Made with the first session, the same for the whole process. */
 static nghttp2_session_callbacks *callbacks;
 static nghttp2_option *option;
 
@@ -27,13 +27,13 @@ static int shared_init(const struct proto_conf *conf)
 		nghttp2_option_del(option);
 		return -1;
 	}
-	/* Windows open as handlers consume; requests that are over need no trace. */
+	/* Handlers open the windows by consuming; ended requests need no trace. */
 	nghttp2_option_set_no_auto_window_update(option, 1);
 	nghttp2_option_set_no_closed_streams(option, 1);
-	/* RFC 9218, 7.1; the priority field needs no asking once 7540's are switched off. */
+	/* RFC 9218, 7.1; the priority header needs no option once 7540's are switched off. */
 	nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
 #ifdef HAVE_NGHTTP2_OPTION_SET_MAX_CONTINUATIONS
-	/* The default, and what the header section that is announced may need. */
+	/* The default, and the needs of the announced header section. */
 	nghttp2_option_set_max_continuations(option, 8 + conf->env->conf.header_size / FRAME);
 #else
 	(void)conf;
@@ -45,7 +45,7 @@ static int shared_init(const struct proto_conf *conf)
 	return 0;
 }
 
-/* Extended CONNECT (RFC 8441, 3) only where a route takes WebSockets. */
+/* Extended CONNECT (RFC 8441, 3) only if a route takes WebSockets. */
 static int announce(struct h2 *h2)
 {
 	const nghttp2_settings_entry settings[] = {
@@ -92,8 +92,8 @@ static const struct err *input_failed(int code)
 }
 
 /*
- * Up to the next DATA frame's head at most, and that in two steps: its stream is looked up as
- * things stand in front of it. A head that began in an earlier read has nothing in front.
+ * Feeds up to the next DATA frame's head at most, and that in two steps: its stream is looked up in
+ * the state before it. A head that began in an earlier read needs no first step.
  */
 static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 {
@@ -169,8 +169,8 @@ static void h2_drain(struct proto *p, bool patient)
 {
 	struct h2 *h2 = (struct h2 *)p;
 
-	/* A connection is made for a request, and some peers send none behind a GOAWAY that
-	 * comes with the first SETTINGS, but fail it: HAProxy. */
+	/* A connection is made for a request, and some peers, like HAProxy, fail it instead if a
+	 * GOAWAY comes with the first SETTINGS. */
 	if (h2->drain == H2_DRAIN_SERVE && patient && p->requests == 0) {
 		h2_drain_go(h2, H2_DRAIN_FIRST);
 	} else if (h2->drain == H2_DRAIN_SERVE || h2->drain == H2_DRAIN_FIRST) {

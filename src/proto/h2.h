@@ -1,9 +1,8 @@
 /*
- * h2: HTTP/2 (RFC 9113) on a nghttp2 session; what its files share. h2.c: the session
- * and its graceful end; h2_recv.c: the frames that come; h2_end.c: the other ends; h2_stream.c:
- * from header fields to a request and from its reply to a response; h2_window.c: what the peer may
- * send; h2_head.c: the fields of responses; h2_out.c: the bytes. Outside proto/ only h2_open()
- * is known.
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; shared parts. h2.c: the session and its graceful end;
+ * h2_recv.c: the frames received; h2_end.c: the other ends; h2_stream.c: from headers to a request
+ * and from its reply to a response; h2_window.c: the peer's credit; h2_head.c: the headers of
+ * responses; h2_out.c: the bytes. Outside proto/ only h2_open() is known.
  */
 #ifndef H2D_PROTO_H2_H
 #define H2D_PROTO_H2_H
@@ -28,10 +27,10 @@
  */
 enum { H2_BATCH = 16 };
 
-/* A header section of so many times client-header-size is the connection's end. */
+/* A header section of so many times client-header-size ends the connection. */
 enum { H2_HEAD_OVER = 4 };
 
-/* Time for the answer to the PING behind a GOAWAY notice. */
+/* Time for the answer to the PING after a GOAWAY notice. */
 enum { H2_DRAIN_MS = 1000 };
 
 enum h2_drain {
@@ -42,9 +41,9 @@ enum h2_drain {
 extern const struct states h2_drain_states;
 
 /*
- * How long a peer has held something up, an HTTP/2 stream or what a whole connection sends: the sum
- * of the times that were its doing. Progress at the least rate ends the sum; bytes below it and
- * pauses that are not the peer's doing do not. Kept by h2_look.c.
+ * The time that a peer has stalled an HTTP/2 stream or a connection's output: the sum of the times
+ * that it caused. Progress at the least rate resets the sum; fewer bytes and pauses of other causes
+ * do not. Kept by h2_look.c.
  */
 enum h2_patience_for { H2_PATIENCE_NONE, H2_PATIENCE_SEND, H2_PATIENCE_BODY };
 
@@ -61,37 +60,38 @@ struct h2 {
 	const struct proto_conf *conf;
 	struct proto_host *host;
 	struct list streams;       /* struct h2_stream */
-	struct h2_stream *sending; /* the one whose DATA went last; NULL: none yet, or it is over */
-	struct h2_stream *due;     /* the one whose head is likely the next; NULL: nobody knows */
+	struct h2_stream *sending; /* the one whose DATA was sent last; NULL: none yet, or it is
+				    * over */
+	struct h2_stream *due;     /* the one whose head is likely the next; NULL: unknown */
 	struct h2_stream *
-		opening; /* the one whose header section arrives; NULL for none, and for trailers */
+		opening; /* the one whose header section arrives; NULL: none, and for trailers */
 	unsigned nstreams;
 	unsigned nwaiting;      /* streams that wait for this server: a handler, a source */
-	int32_t last_id;        /* highest stream the peer opened */
+	int32_t last_id;        /* highest stream that the peer opened */
 	int32_t gap_lo, gap_hi; /* the last identifiers it skipped: never to be used (5.1.1) */
 	bool preface_done;
-	bool prioritizes;    /* the peer has said a priority (RFC 9218) */
+	bool prioritizes;    /* the peer has sent a priority (RFC 9218) */
 	bool header_open;    /* a header section is incomplete */
-	size_t dropped_size; /* of fields of the section under way that are not kept */
+	size_t dropped_size; /* of dropped headers of the current section */
 	enum h2_drain drain;
-	bool asked;            /* the PING behind the peer's end was submitted */
-	const struct err *err; /* the peer's fault, found in a callback */
-	const struct err *own; /* a fault that nghttp2 found itself, and that was said */
+	bool asked;            /* the PING after the peer's end was submitted */
+	const struct err *err; /* the peer's mistake, found in a callback */
+	const struct err *own; /* a mistake that nghttp2 found itself, already logged */
 	struct h2_guard guard;
 	struct h2_frames frames;
 	struct window window;
-	uint64_t reset_ms;           /* when a stream was last reset from here, 0 for never */
-	uint64_t now_ms;             /* of the input being worked on */
-	uint64_t looked_ms;          /* when look() was called last, 0 for never */
-	uint64_t sent;               /* content bytes given to the connection, ever */
-	struct h2_patience patience; /* with its window for the connection */
+	uint64_t reset_ms;           /* time of our last reset of a stream, 0: never */
+	uint64_t now_ms;             /* of the current input */
+	uint64_t looked_ms;          /* time of the last look(), 0: never */
+	uint64_t sent;               /* content bytes given to the connection so far */
+	struct h2_patience patience; /* for its window for the connection */
 	unsigned unsent;             /* replies submitted since the last output() */
-	struct hpack hpack;          /* of the fields of responses */
-	size_t section;              /* bytes that h2_head.c has for the HEADERS frame at hand */
-	bool resized; /* the next section begins with the size of the peer's table, by nghttp2 */
+	struct hpack hpack;          /* of the headers of responses */
+	size_t section;              /* bytes that h2_head.c has for the current HEADERS frame */
+	bool resized; /* nghttp2 begins the next section with the size of the peer's table */
 	struct outq *out; /* during output() only */
 	size_t out_limit;
-	bool out_blocked; /* the limit was reached with a DATA frame at hand */
+	bool out_blocked; /* the limit was reached at a DATA frame */
 };
 
 struct h2_stream {
@@ -100,7 +100,7 @@ struct h2_stream {
 	int32_t id;
 	bool waiting;      /* counted in h2->nwaiting */
 	bool continued;    /* 100 was sent */
-	bool nameless;     /* without :authority and host: reset behind an answer */
+	bool nameless;     /* without :authority and host: reset after an answer */
 	bool peer_done;    /* END_STREAM was received */
 	bool headed;       /* the head of the reply was made */
 	uint32_t unwanted; /* bytes of request body that came after the whole reply */
@@ -114,7 +114,7 @@ static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
 }
 
-/* Whether its stream waits for this server: a handler, a source. */
+/* Sets if its stream waits for this server: a handler, a source. */
 static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 {
 	if (s->waiting == waits)
@@ -126,7 +126,7 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* Copies a decoded field into the request's arena. 0, or -1 when memory is out. */
+/* Copies a decoded header into the request's arena. 0, or -1 when memory is out. */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
@@ -135,24 +135,24 @@ void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
 enum proto_why h2_stream_why(const struct h2_stream *s);
 /* Asks the sources of all responses. */
 void h2_stream_ask_all(struct proto *p, struct lender *lender);
-/* Gives kept stream memory back at a worker's end. */
+/* Frees kept stream memory at a worker's end. */
 void h2_stream_fini(void);
 
 /* h2_window.c */
 
-/* The header section of s came: its body is to come. */
+/* The header section of s came: expects its body. */
 void h2_window_expect(struct h2_stream *s);
-/* Somebody is ready for the body of s, as much as there is. */
+/* All of the body of s will be taken. */
 void h2_window_widen(struct h2_stream *s);
-/* n bytes of the body of s came, and are not taken yet; n of those were taken. */
+/* n bytes of the body of s came, not yet taken; n of those were taken. */
 void h2_window_came(struct h2_stream *s, size_t n);
 void h2_window_taken(struct h2_stream *s, size_t n);
-/* Announces credit for what is not held; eager: the window is wider than it was. */
+/* Announces credit for free memory; eager: the window is wider than before. */
 void h2_window_give(struct h2 *h2, bool eager);
-/* Sees to it that other streams than those that nobody takes can send. False: there is no room for
- * that, and s holds some of what is in the way. */
+/* Makes sure that streams other than untaken ones can send. False: there is no room for that, and s
+ * holds some of it. */
 bool h2_window_make_way(struct h2_stream *s);
-/* A PING was answered. False: it was none of these. */
+/* A PING was answered. False: none of these. */
 bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
 /* The stream is over. */
 void h2_window_leave(struct h2_stream *s);
@@ -162,44 +162,44 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *la
 
 /* h2_recv.c */
 
-/* Sets the callbacks by which nghttp2 reports what comes. */
+/* Sets the callbacks by which nghttp2 reports received frames. */
 void h2_recv_set(nghttp2_session_callbacks *to);
-/* Whether frames of stream id come too late: both sides ended it, or the peer reset it. */
+/* True if frames of stream id come too late: both sides ended it, or the peer reset it. */
 bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* h2_end.c */
 
 /* The only writer of h2->drain: asserts the predecessor. */
 void h2_drain_go(struct h2 *h2, enum h2_drain drain);
-/* Tells the peer that the connection is to end. */
+/* Tells the peer that the connection will end. */
 void h2_drain_notice(struct h2 *h2);
-/* Ends the connection for what the peer did, unless it has ended before. */
+/* Ends the connection for a mistake of the peer, unless it has ended before. */
 void h2_end(struct h2 *h2, const struct err *err);
 /* nghttp2's before_frame_send callback. */
 int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user);
 
-/* h2_mem.c: the allocator for the session that has those pages, which outlive it */
+/* h2_mem.c: the allocator for the session of those pages, which outlive it */
 nghttp2_mem h2_mem(struct h2_pages *pages);
 void h2_mem_trim(void);
 
 /* h2_head.c */
 
-/* A HEADERS frame is made next: writes the fields that nghttp2 has not got. */
+/* A HEADERS frame is made next: writes the headers that nghttp2 does not have. */
 void h2_head_due(struct h2 *h2, const nghttp2_frame *frame);
-/* Puts that frame into the output, with those fields. -1: memory is out. */
+/* Puts that frame into the output, with those headers. -1: memory is out. */
 int h2_head_put(struct h2 *h2, const uint8_t *frame, size_t n);
 
-/* Resets stream id: the head of its response is too long to be sent. */
+/* Resets stream id: the head of its response is too long. */
 void h2_head_too_long(struct h2 *h2, int32_t id);
 
 /* h2_out.c */
-extern const uint8_t h2_drain_ping[8]; /* its answer brings the last GOAWAY */
+extern const uint8_t h2_drain_ping[8]; /* its answer triggers the last GOAWAY */
 int h2_output(struct proto *p, struct outq *q, size_t limit);
-/* Whether the peer's windows are closed for s once n more bytes are sent. */
+/* True if the peer's windows are closed for s once n more bytes are sent. */
 bool h2_out_closed(const struct h2_stream *s, size_t n);
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user);
-/* nghttp2's on_frame_not_send callback: a response that it gives up is not left hanging. */
+/* nghttp2's on_frame_not_send callback: ends a response that it gives up. */
 int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user);
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
 	size_t length, nghttp2_data_source *source, void *user);

@@ -1,7 +1,7 @@
 /*
- * h2_end: ends a HTTP/2 connection for what its peer did, with GOAWAY, and says so of the ends that
- * nghttp2 makes by itself; has the steps of the graceful end. Called by h2.c and by nghttp2 before
- * each frame of its own; never ends a connection twice.
+ * h2_end: ends a HTTP/2 connection for a mistake of its peer, with GOAWAY, and logs the ends made
+ * by nghttp2 itself; has the steps of the graceful end. Called by h2.c and by nghttp2 before each
+ * frame of its own; never ends a connection twice.
  */
 #include "base/counters.h"
 #include "proto/h2.h"
@@ -21,7 +21,7 @@ void h2_drain_go(struct h2 *h2, enum h2_drain drain)
 	h2->drain = drain;
 }
 
-/* RFC 9113, 6.8: first 2^31-1, a round trip, then the last stream that is served. */
+/* RFC 9113, 6.8: first 2^31-1, a round trip later the last served stream. */
 void h2_drain_notice(struct h2 *h2)
 {
 	h2_drain_go(h2, H2_DRAIN_NOTICE);
@@ -40,7 +40,7 @@ void h2_end(struct h2 *h2, const struct err *err)
 		return;
 	h2->err = err;
 	h2_end_count(err);
-	/* Behind the other kind of GOAWAY nghttp2 would not send the answer. */
+	/* After the other kind of GOAWAY nghttp2 would not send the answer. */
 	if (err == ERR_HEADER_BLOCK)
 		nghttp2_submit_goaway(h2->session, NGHTTP2_FLAG_NONE,
 			nghttp2_session_get_last_proc_stream_id(h2->session), err->h2_code, NULL,
@@ -49,11 +49,11 @@ void h2_end(struct h2 *h2, const struct err *err)
 		nghttp2_session_terminate_session(h2->session, err->h2_code);
 }
 
-/* The error that a code of nghttp2's own GOAWAY stands for. */
+/* The error for a code of nghttp2's own GOAWAY. */
 static const struct err *meant(uint32_t code)
 {
 	static const struct err *const *const meanings[] = {
-		[NGHTTP2_INTERNAL_ERROR] = &ERR_RESETS, /* its limit of those, and nothing else */
+		[NGHTTP2_INTERNAL_ERROR] = &ERR_RESETS, /* its limit of those, with no other use */
 		[NGHTTP2_ENHANCE_YOUR_CALM] = &ERR_FLOOD,
 		[NGHTTP2_STREAM_CLOSED] = &ERR_STREAM_CLOSED,
 		[NGHTTP2_FLOW_CONTROL_ERROR] = &ERR_FLOW_CONTROL,
@@ -67,11 +67,10 @@ static const struct err *meant(uint32_t code)
 }
 
 /*
- * RFC 9113, 8.1.1: a malformed request may be answered in front of the reset, which nghttp2 has
- * decided on. So this head is made here: ":status: 400" and date, by the static table and literals
- * (RFC 7541, 6.1 and 6.2.2), which leave both encoders, nghttp2's and hpack, as they are; unless
- * the client has changed the size of its table, which the next head, nghttp2's, has to confirm
- * (RFC 7541, 4.2).
+ * RFC 9113, 8.1.1: a malformed request may be answered before nghttp2's reset. So this head is made
+ * here: ":status: 400" and date, by the static table and literals (RFC 7541, 6.1 and 6.2.2), which
+ * leave both encoders, nghttp2's and hpack, unchanged; unless the client has changed the size of
+ * its table, which the next head, nghttp2's, must confirm (RFC 7541, 4.2).
  */
 static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_t id)
 {
@@ -93,7 +92,7 @@ static __attribute__((cold, noinline)) int answer_nameless(struct h2 *h2, int32_
 	return 0;
 }
 
-/* The end of a response that has trailers is no frame of DATA, which h2_out.c would see. */
+/* A response with trailers does not end in a DATA frame, which h2_out.c would see. */
 static void trailers_sent(nghttp2_session *session, int32_t id)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
@@ -102,8 +101,8 @@ static void trailers_sent(nghttp2_session *session, int32_t id)
 		req_sent_all(&s->req);
 }
 
-/* Whether a stream is reset for what the peer has sent, which may be a way to have work begun that
- * the limit of open streams does not count (CVE-2025-8671). */
+/* True if a stream is reset for the peer's input, which may be an attack to start work that the
+ * limit of open streams does not count (CVE-2025-8671). */
 static bool is_mistake(uint32_t code)
 {
 	return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR ||

@@ -1,7 +1,6 @@
 /*
- * h2_frames: reads the heads of frames and counts their payload down. Called by h2.c beside
- * nghttp2, with the same bytes; never looks into a payload but for the one field that nghttp2 does
- * not report.
+ * h2_frames: reads the heads of frames and skips their payload. Called by h2.c beside nghttp2, with
+ * the same bytes; reads in a payload only the one field that nghttp2 does not report.
  */
 #include "proto/h2_frames.h"
 
@@ -25,7 +24,7 @@ static uint32_t length(const uint8_t *head)
 	return (uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | head[2];
 }
 
-/* Takes bytes of the head up to want of them. */
+/* Takes bytes of the head, up to want. */
 static size_t h2_frames_take(struct h2_frames *s, const uint8_t *p, size_t n, unsigned want)
 {
 	size_t k = n < want - s->have ? n : want - s->have;
@@ -35,13 +34,13 @@ static size_t h2_frames_take(struct h2_frames *s, const uint8_t *p, size_t n, un
 	return k;
 }
 
-/* Whether more than its head tells what a frame is. */
+/* True if the head alone does not identify the frame. */
 static bool wants_more(const uint8_t *head)
 {
 	return head[3] == PRIORITY && length(head) == PRIORITY_LENGTH;
 }
 
-/* A head is complete, with taken bytes behind it: what is it, and how far is the next one? */
+/* A head is complete, followed by taken bytes: finds its kind, and the distance to the next. */
 static enum h2_frames_found complete(
 	struct h2_frames *s, const uint8_t *head, unsigned taken, int32_t *id)
 {
@@ -56,7 +55,7 @@ static enum h2_frames_found complete(
 	return head[3] == DATA ? H2_FRAMES_DATA : H2_FRAMES_NOTHING;
 }
 
-/* A head that is not there as a whole is put together, and so is one that tells too little. */
+/* Gathers a head that came in parts, and one that needs more bytes. */
 static size_t gather(
 	struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found, int32_t *id)
 {

@@ -1,10 +1,10 @@
 /*
  * h2_guard: prices, and credit by time. Called by h2_frames.c for each frame, by h2_recv.c and
- * h2_end.c for what no frame's head tells.
+ * h2_end.c for acts that no frame's head shows.
  */
 #include "proto/h2_guard.h"
 
-enum { SECTION_FREE = 8192 }; /* decoded bytes that a section of any length on the wire may have */
+enum { SECTION_FREE = 8192 }; /* decoded bytes allowed for a section of any length on the wire */
 
 /* Types and flags of frames (RFC 9113, 6). */
 enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE };

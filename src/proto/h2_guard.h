@@ -1,9 +1,8 @@
 /*
- * h2_guard: an account of what a peer's acts cost beside what they are good for (RFC 9113, 10.5).
- * Credit fills with time; a frame that does no work, a reset that the peer has brought about
- * (CVE-2025-8671) and fields that are long by HPACK alone take from it, content that a peer is sent
- * gives some back. A peer that has overdrawn it is ended, by h2.c. Pure; resets of its own and
- * CONTINUATION are bounded by nghttp2 itself.
+ * h2_guard: weighs the cost of a peer's acts against their use (RFC 9113, 10.5). Credit fills with
+ * time; a useless frame, a reset caused by the peer (CVE-2025-8671) and headers that are long only
+ * by HPACK cost credit, content sent to the peer gives some back. h2.c ends a peer without credit.
+ * Pure; nghttp2 itself limits a peer's resets and CONTINUATION.
  */
 #ifndef H2D_PROTO_H2_GUARD_H
 #define H2D_PROTO_H2_GUARD_H
@@ -14,9 +13,9 @@
 
 /* Prices of acts. */
 enum {
-	H2_GUARD_IDLE = 1,   /* a frame that is read and no more */
-	H2_GUARD_ANSWER = 5, /* a frame that is answered, or looked up for nothing */
-	H2_GUARD_FIELDS = 5, /* 1024 bytes of fields that are decoded and dropped */
+	H2_GUARD_IDLE = 1,   /* a frame that is only read */
+	H2_GUARD_ANSWER = 5, /* a frame that is answered, or looked up in vain */
+	H2_GUARD_FIELDS = 5, /* 1024 bytes of decoded and dropped headers */
 	H2_GUARD_RESET = 25, /* a stream that is reset, or a head that is refused */
 };
 
@@ -29,11 +28,10 @@ struct h2_guard {
 	uint64_t filled_ms;
 };
 
-/* An account with all its credit, most of it (limits.glitches); a fifth of that comes back each
- * second. */
+/* Opens it with full credit, most of it (limits.glitches); a fifth of that returns each second. */
 void h2_guard_open(struct h2_guard *g, uint32_t most, uint64_t now_ms);
 
-/* Time has passed. */
+/* Adds credit for the time passed. */
 void h2_guard_fill(struct h2_guard *g, uint64_t now_ms);
 
 /* The price of a frame, by its head of 9 bytes (RFC 9113, 4.1). */
@@ -53,8 +51,7 @@ static inline void h2_guard_give(struct h2_guard *g, unsigned price)
 	g->credit = g->most - g->credit < (int32_t)price ? g->most : g->credit + (int32_t)price;
 }
 
-/* A DATA frame of n bytes was sent: the peer may open its windows anew, in pieces as small as these
- * are. */
+/* A DATA frame of n bytes was sent: the peer may reopen its windows, in pieces this small. */
 static inline void h2_guard_sent(struct h2_guard *g, size_t n)
 {
 	h2_guard_give(g, 2 + (unsigned)(n / 1024));

@@ -1,20 +1,20 @@
 /*
- * h2_head: field sections of responses. nghttp2 makes their frames without a field, and says when
- * one is due; then the section is written here (hpack.h), for a quarter of the instructions that
- * nghttp2 takes, and joins its frame on the way out. Called by nghttp2, before it sends a frame,
- * and by h2_out.c for each HEADERS frame. Interim responses stay as nghttp2 makes them.
+ * h2_head: header sections of responses. nghttp2 makes their frames empty, and reports when one is
+ * due; then the section is written here (hpack.h), with a quarter of nghttp2's instructions, and
+ * joins its frame on the way out. Called by nghttp2, before it sends a frame, and by h2_out.c for
+ * each HEADERS frame. nghttp2 makes interim responses itself.
  */
 #include "proto/h2.h"
 
 enum {
 	FRAME_HEAD = 9, /* RFC 9113, 4.1 */
 	FRAME_MAX = 16384,
-	/* In front of a section: the frame's head, and changes of the table's size, by nghttp2. */
+	/* Before a section: the frame's head, and changes of the table's size, by nghttp2. */
 	FRONT = 32,
-	SECTION_MAX = 64 * 1024, /* nghttp2, too, sends no more in one */
+	SECTION_MAX = 64 * 1024, /* nghttp2's limit, too */
 };
 
-/* The section that is due, in the same call of nghttp2_session_mem_send() as its frame. */
+/* The due section, in the same call of nghttp2_session_mem_send() as its frame. */
 static uint8_t made[FRONT + SECTION_MAX];
 
 void h2_head_too_long(struct h2 *h2, int32_t id)
@@ -24,14 +24,14 @@ void h2_head_too_long(struct h2 *h2, int32_t id)
 	nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
 }
 
-/* A section that is too long becomes one that says no more than 500, and its stream is reset. */
+/* Replaces a section that is too long by status 500 alone, and resets its stream. */
 static __attribute__((noinline)) uint8_t *give_up(struct h2_stream *s)
 {
 	h2_head_too_long(s->h2, s->id);
 	return hpack_status(500, made + FRONT);
 }
 
-/* Writes the section of s that is due: its response's head, then the trailers. The end of it. */
+/* Writes the due section of s: its response's head, then the trailers. Returns its end. */
 static uint8_t *h2_head_make(struct h2_stream *s)
 {
 	struct hpack *hpack = &s->h2->hpack;
@@ -53,7 +53,7 @@ static uint8_t *h2_head_make(struct h2_stream *s)
 	return p;
 }
 
-/* The stream of a frame: nearly always the one that was opened behind that of the frame before. */
+/* The stream of a frame: usually the next opened one after that of the last frame. */
 static struct h2_stream *stream_of(struct h2 *h2, int32_t id)
 {
 	struct h2_stream *s = h2->due;
@@ -85,7 +85,7 @@ static void set_length(uint8_t *head, size_t n)
 	head[2] = (uint8_t)n;
 }
 
-/* RFC 9113, 6.10: what one frame does not hold, of n bytes at p, goes on in others. */
+/* RFC 9113, 6.10: the rest of n bytes at p that does not fit into one frame continues in others. */
 static __attribute__((noinline)) int put_frames(
 	struct h2 *h2, uint8_t head[FRAME_HEAD], const uint8_t *p, size_t n)
 {

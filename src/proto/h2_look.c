@@ -1,17 +1,17 @@
 /*
- * h2_look: what a peer holds up, looked at about once a second: streams whose window is closed,
- * request bodies that do not come, a connection whose window is closed. Each has its own time,
- * which nothing else that the peer sends or is sent prolongs. Called over the seam of proto.h.
+ * h2_look: checks for stalls by a peer, about once a second: streams with a closed window, missing
+ * request bodies, a connection with a closed window. Each has its own time, which no other traffic
+ * of the peer extends. Called through proto.h.
  */
 #include "base/counters.h"
 #include "proto/h2.h"
 #include "request/req_client.h"
 
-enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the peer's doing */
+enum { LOOK_MAX_MS = 2000 }; /* the peer does not cause a late loop */
 
 /*
- * A look: bytes have passed so far, and the peer has held the rest up for ms since the last look.
- * True: that makes limit_ms without progress.
+ * Counts a look: bytes have passed so far, and the peer has stalled the rest for ms since the last
+ * look. True: that makes limit_ms without progress.
  */
 static bool patience_ends(struct h2_patience *p, enum h2_patience_for for_what, uint64_t bytes,
 	uint64_t ms, uint64_t limit_ms)
@@ -42,8 +42,8 @@ static void reset(struct h2_stream *s, uint32_t code)
 	s->h2->host->wake(s->h2->host);
 }
 
-/* Looks at a stream whose reply has content that no window lets pass. The time of the connection's
- * is h2->patience. */
+/* Checks a stream whose content is stopped by its window. h2->patience has the time of the
+ * connection's. */
 static void look_at_window(struct h2_stream *s, uint64_t ms)
 {
 	nghttp2_session *session = s->h2->session;
@@ -54,7 +54,7 @@ static void look_at_window(struct h2_stream *s, uint64_t ms)
 		reset(s, NGHTTP2_CANCEL);
 		return;
 	}
-	/* A DATA frame at hand has its bytes from what is ready. */
+	/* The bytes of a DATA frame in progress are ready. */
 	if (!s->h2->out_blocked && body->ops->rest != NULL)
 		body->ops->rest(body);
 	if (patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
@@ -65,8 +65,8 @@ static void look_at_window(struct h2_stream *s, uint64_t ms)
 }
 
 /*
- * Looks at a stream whose body is to come: somebody takes it, and has not answered, or it is the
- * rest behind an answer. The other streams' handlers may be what fills the connection's window.
+ * Checks a stream that expects a body: it is being taken, before the answer, or it is the rest
+ * after an answer. The handlers of other streams may have filled the connection's window.
  */
 static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 {
@@ -75,7 +75,7 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 	bool held = rest ? nghttp2_session_get_stream_local_window_size(session, s->id) > 0
 			 : why == PROTO_WHY_BODY;
 
-	/* The rest never comes behind the peer's end: as if the peer had reset it. */
+	/* The rest never comes after the peer's end: treated like a reset by the peer. */
 	if (!rest && s->h2->proto.eof) {
 		reset(s, NGHTTP2_CANCEL);
 		return;
@@ -84,7 +84,7 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 		    held ? ms : 0, s->h2->conf->body_ms))
 		return;
 	timed_out(s, ERR_TIMEOUT_BODY);
-	/* RFC 9113, 8.1: the answer is complete, and the rest not wanted. */
+	/* RFC 9113, 8.1: the answer is complete, and the rest not needed. */
 	if (rest)
 		reset(s, NGHTTP2_NO_ERROR);
 	else
@@ -100,13 +100,13 @@ static void look_at(struct h2_stream *s, uint64_t ms, uint64_t now_ms)
 		look_at_body(s, why, ms);
 	else if (why == PROTO_WHY_WINDOW)
 		look_at_window(s, ms);
-	else /* not the peer's doing */
+	else /* not caused by the peer */
 		s->patience.for_what = H2_PATIENCE_NONE;
 }
 
 /*
- * Behind the peer's end: it may read on, or be gone. Then its host answers a PING with a reset, and
- * nobody works for it any longer.
+ * After its end the peer may still read, or be gone. Then its host answers a PING with a reset,
+ * which saves the work for it.
  */
 static void ask_whether_gone(struct h2 *h2)
 {
@@ -119,7 +119,7 @@ static void ask_whether_gone(struct h2 *h2)
 	h2->host->wake(h2->host);
 }
 
-/* Time that is the peer's doing: none while nothing is read. */
+/* Time caused by the peer: none while its input is not read. */
 static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
 {
 	uint64_t ms = now_ms - h2->looked_ms;

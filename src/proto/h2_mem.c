@@ -1,8 +1,8 @@
 /*
  * h2_mem: size-class free lists under nghttp2, as a session makes and drops a handful of small
- * blocks per request (measured: 5 % of the instructions). Every block carries its class in front;
- * blocks above the largest class are pages of the session (h2_pages.h), which carry nothing, or go
- * straight to malloc. Under AddressSanitizer nothing is kept, so that it sees every use after free.
+ * blocks per request (measured: 5 % of the instructions). Every block begins with its class; blocks
+ * above the largest class are pages of the session (h2_pages.h), without one, or from malloc. Under
+ * AddressSanitizer no block is kept, so that it sees every use after free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@ enum {
 	KEEP = 4096,  /* blocks kept per class */
 };
 
-/* A block's head, in front of it; 16 bytes keep malloc's alignment. */
+/* A block's head, before it; 16 bytes keep malloc's alignment. */
 struct head {
-	size_t size;       /* usable bytes behind the head */
+	size_t size;       /* usable bytes after the head */
 	struct head *next; /* on a free list */
 };
 
@@ -32,7 +32,7 @@ static const bool keep = false;
 static const bool keep = true;
 #endif
 
-/* A new block: of a class that has none free (size is all of it), or of no class. */
+/* Makes a new block: of a class without free ones (size is all of it), or of no class. */
 static __attribute__((noinline)) void *get_new(size_t size, struct h2_pages *pages)
 {
 	struct head *h;
@@ -64,7 +64,7 @@ static void *get(size_t size, struct h2_pages *pages)
 	return h + 1;
 }
 
-/* The size of a block that is pages of the session; 0: it has a head in front. */
+/* The size of a block in the session's pages; 0: it has a head. */
 static size_t page_size(const void *p, const struct h2_pages *pages)
 {
 	return h2_pages_starts(p) ? h2_pages_size(pages, p) : 0;
@@ -84,7 +84,7 @@ static inline void put_head(void *p)
 	}
 }
 
-/* The start of a page: NULL, a block of the session's pages, or by chance another. */
+/* Frees a block at the start of a page: NULL, one of the session's pages, or by chance another. */
 static __attribute__((noinline)) void put_start(void *p, struct h2_pages *pages)
 {
 	if (p != NULL && !h2_pages_put(pages, p))

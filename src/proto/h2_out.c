@@ -1,21 +1,22 @@
 /*
  * h2_out: from a nghttp2 session to the connection's outq: frames are copied, cached payload goes
- * by reference (NGHTTP2_DATA_FLAG_NO_COPY). What nghttp2_session_mem_send() returns dies with the
- * next call, and NO_COPY payload comes by callback in between, so order is kept by copying at once.
+ * by reference (NGHTTP2_DATA_FLAG_NO_COPY). The result of nghttp2_session_mem_send() is valid until
+ * the next call, and NO_COPY payload comes by callback in between, so order is kept by copying at
+ * once.
  */
 #include "proto/h2.h"
 #include "request/pace.h"
 
 const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
-/* The content is at its end: so is the stream, or trailers follow (RFC 9113, 8.1). */
+/* The content ends: so does the stream, or trailers follow (RFC 9113, 8.1). */
 static int at_end(struct h2_stream *s, uint32_t *flags)
 {
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
 	if (body_trailers(&s->req.reply.body) == NULL)
 		return 0;
 	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-	/* h2_head.c puts the fields in when they are sent. */
+	/* h2_head.c adds the headers when they are sent. */
 	return nghttp2_submit_trailer(s->h2->session, s->id, NULL, 0);
 }
 
@@ -61,7 +62,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 		h2->out_blocked = true;
 		return NGHTTP2_ERR_WOULDBLOCK;
 	}
-	/* 9 bytes: RFC 9113, 4.1; no padding is asked for. */
+	/* 9 bytes: RFC 9113, 4.1; no padding was requested. */
 	if (outq_copy(h2->out, head, 9) < 0)
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	if (length > 0 && b->ops->emit(b, length, h2->out) < 0)
@@ -70,8 +71,7 @@ int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 	s->req.record.bytes_out += length;
 	pace_sent(&s->req, length);
 	h2->sent += length;
-	/* A window that is open by a few bytes makes frames of a few bytes: they pay for nothing.
-	 */
+	/* A window open by a few bytes makes frames of a few bytes: they earn no credit. */
 	if (length >= H2_GUARD_CONTENT || !h2_out_closed(s, length))
 		h2_guard_sent(&h2->guard, length);
 	if (b->left > 0 && b->ops->rest != NULL && h2_out_closed(s, length))
@@ -89,7 +89,7 @@ int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int co
 	return 0;
 }
 
-/* A frame of nghttp2's, as it is but for the heads of responses. */
+/* Appends a frame of nghttp2's, unchanged except the heads of responses. */
 static int h2_out_put(struct h2 *h2, const uint8_t *frame, size_t n)
 {
 	H2D_ASSERT(n > 3);
@@ -97,7 +97,8 @@ static int h2_out_put(struct h2 *h2, const uint8_t *frame, size_t n)
 					   : outq_copy(h2->out, frame, n);
 }
 
-/* All that nghttp2 has, up to the limit. 1: there is more, 0: there is not, -1: memory is out. */
+/* Takes all output of nghttp2, up to the limit. 1: there is more, 0: there is not, -1: memory is
+ * out. */
 static int pump(struct h2 *h2)
 {
 	while (outq_len(h2->out) < h2->out_limit) {
@@ -123,8 +124,8 @@ int h2_output(struct proto *p, struct outq *q, size_t limit)
 	h2->unsent = 0;
 	h2_pages_used(&h2->pages);
 	more = pump(h2);
-	/* Only behind the GOAWAY, which nghttp2 would let it overtake: its answer must mean that
-	 * the notice was seen. */
+	/* Only after the GOAWAY, which it would overtake in nghttp2: its answer must mean that the
+	 * notice was seen. */
 	if (more == 0 && h2->drain == H2_DRAIN_NOTICE) {
 		h2_drain_go(h2, H2_DRAIN_ASKED);
 		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, h2_drain_ping);

@@ -1,8 +1,7 @@
 /*
- * h2_pages: slots for sessions, 64 to a mapping, and what of them goes back to the system when. h2
- * opens and closes them, h2_mem gives out their blocks. It never takes a page from a session that
- * has something in it: a frame is made and copied within one call of h2_output(), and the table is
- * looked at.
+ * h2_pages: slots for sessions, 64 to a mapping, and the return of their pages to the system. h2
+ * opens and closes them, h2_mem gives out their blocks. It never takes a page in use from a
+ * session: a frame is made and copied within one call of h2_output(), and the table is checked.
  */
 #include "proto/h2_pages.h"
 
@@ -27,7 +26,7 @@ enum {
 	FRAME_LEAST = 4 * H2_PAGE,
 	SLOT = TABLE + FRAME,
 	SLOTS = 64,   /* in a mapping: 1.5 MiB */
-	QUIET = 2,    /* looks, and one more, so that it was a second at least */
+	QUIET = 2,    /* looks, and one more, so that it was at least a second */
 	RESTS = 1024, /* sessions that a look takes pages from: about a millisecond */
 };
 
@@ -35,10 +34,10 @@ struct h2_slots {
 	struct list node; /* linked: it has a free slot */
 	char *mem;
 	unsigned nfree;
-	uint8_t free[SLOTS]; /* their numbers, the one freed last is the last */
+	uint8_t free[SLOTS]; /* their numbers, the last freed one last */
 };
 
-/* Mappings with free slots; whole ones at the end, so that they stay whole. */
+/* Mappings with free slots; fully free ones at the end, so that they stay so. */
 static struct list roomy = { &roomy, &roomy };
 
 static struct h2_slots *slots_new(void)
@@ -53,7 +52,7 @@ static struct h2_slots *slots_new(void)
 		free(s);
 		return NULL;
 	}
-	/* Two pages of a slot are touched: a huge page would be all of them. */
+	/* Two pages of a slot are used: a huge page would be all of them. */
 	madvise(s->mem, (size_t)SLOTS * SLOT, MADV_NOHUGEPAGE);
 	ASAN_POISON_MEMORY_REGION(s->mem, (size_t)SLOTS * SLOT);
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -76,7 +75,7 @@ void h2_pages_open(struct h2_pages *p)
 	struct h2_slots *s;
 
 	*p = (struct h2_pages){ 0 };
-	/* Where pages are larger, a slot of its own would be more than malloc takes. */
+	/* With larger pages, a slot of its own would exceed malloc's needs. */
 	if (sysconf(_SC_PAGESIZE) != H2_PAGE)
 		return;
 	s = list_empty(&roomy) ? slots_new() : LIST_ENTRY(roomy.next, struct h2_slots, node);
@@ -153,8 +152,7 @@ static bool is_zero(const char *page)
 	return page[0] == 0 && memcmp(page, page + 1, H2_PAGE - 1) == 0;
 }
 
-/* Gives back the frame's pages, as no frame is under way, and the table's if it is as it was at
- * first. */
+/* Gives back the frame's pages, as no frame is under way, and the table's if it is unchanged. */
 static void rest(const struct h2_pages *p)
 {
 	if (is_zero(p->mem))
@@ -183,7 +181,7 @@ void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
 	}
 }
 
-/* Gives back the free slots of a mapping that is not free as a whole. */
+/* Gives back the free slots of a mapping that is partly used. */
 static void rest_free(const struct h2_slots *s)
 {
 	for (unsigned i = 0; i < s->nfree; i++)

@@ -1,8 +1,8 @@
 /*
  * h2_pages: the two large blocks of a nghttp2 session, its table of streams and the frame it makes,
- * on pages of their own. They are 20 of its 26 KiB, and nothing is in them while nothing goes on:
- * so an idle session's pages go back to the system, and come again, empty, when they are touched.
- * For h2 and its allocator (h2_mem.c); single-threaded.
+ * on pages of their own. They are 20 of its 26 KiB, and empty while it is idle: so an idle
+ * session's pages go back to the system, and return, empty, when they are touched. For h2 and its
+ * allocator (h2_mem.c); single-threaded.
  */
 #ifndef H2D_PROTO_H2_PAGES_H
 #define H2D_PROTO_H2_PAGES_H
@@ -19,45 +19,45 @@ struct h2_slots;
 struct h2_pages {
 	struct h2_slots *of;
 	char *mem;     /* the table's page, then the frame's */
-	bool making;   /* the session is being made: blocks that fit are given out */
+	bool making;   /* the session is being made: fitting blocks are given out */
 	bool table;    /* given out */
 	size_t frame;  /* its size, given out; or 0 */
-	uint8_t quiet; /* looks in a row before which nothing was sent */
+	uint8_t quiet; /* consecutive looks without output before */
 };
 
-/* Finds pages for a session that is made next; without memory for them it does without. */
+/* Finds pages for a session to be made; without memory it does without. */
 void h2_pages_open(struct h2_pages *p);
-/* The session is made, all of its large blocks are given out. */
+/* Called when the session is made, and all of its large blocks are given out. */
 void h2_pages_made(struct h2_pages *p);
-/* The session is gone. */
+/* Called when the session is freed. */
 void h2_pages_close(struct h2_pages *p);
 
-/* A block for the session that is being made; NULL: size is neither's, or it was given out. */
+/* A block for the session being made; NULL: another size, or given out. */
 void *h2_pages_get(struct h2_pages *p, size_t size);
-/* The size of block; 0: it is none of p's. */
+/* The size of block; 0: not p's. */
 size_t h2_pages_size(const struct h2_pages *p, const void *block);
-/* The session needs block no more. False: it is neither of the two. */
+/* Takes block back. False: it is neither of the two. */
 bool h2_pages_put(struct h2_pages *p, const void *block);
 
-/* Whether block may be one of a session's pages; most other blocks do not lie so. */
+/* True if block may be one of a session's pages; most other blocks are aligned otherwise. */
 static inline bool h2_pages_starts(const void *block)
 {
 	return (uintptr_t)block % H2_PAGE == 0;
 }
 
 /*
- * Once a second, for each session that has nothing under way: gives its pages back when it was
- * quiet for a second. Of a crowd some at a time, as each takes a system call.
+ * Called once a second for each idle session: gives its pages back when it was quiet for a second.
+ * For a crowd some at a time, as each takes a system call.
  */
 void h2_pages_look(struct h2_pages *p, uint64_t now_ms);
 
-/* Something is sent. */
+/* Called for output. */
 static inline void h2_pages_used(struct h2_pages *p)
 {
 	p->quiet = 0;
 }
 
-/* Gives back the pages that no session has. */
+/* Gives back the pages without a session. */
 void h2_pages_trim(void);
 
 #endif

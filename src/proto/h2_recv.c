@@ -1,7 +1,7 @@
 /*
- * h2_recv: what nghttp2 reports of the frames that a peer sends: header sections become requests,
- * DATA their bodies, and mistakes that nghttp2 lets pass the connection's end. Called by nghttp2,
- * inside h2_input(); it makes no output.
+ * h2_recv: nghttp2's reports of a peer's frames: header sections become requests, DATA their
+ * bodies, and mistakes that nghttp2 ignores end the connection. Called by nghttp2, inside
+ * h2_input(); it makes no output.
  */
 #include "base/counters.h"
 #include "proto/h2.h"
@@ -50,7 +50,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 		h2_end(h2, ERR_STREAM_PROTOCOL);
 	if (hd->type != NGHTTP2_HEADERS)
 		return 0;
-	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on one that was skipped. */
+	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on a skipped one. */
 	if (id > h2->last_id) {
 		if (id % 2 == 1)
 			new_stream(h2, id);
@@ -83,7 +83,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 }
 
 /* Ends the connection at a header block far over the limits: its rest is not worth decoding. The
- * request whose block it is gets its answer. */
+ * block's request gets its answer. */
 static __attribute__((noinline)) int end_block(struct h2 *h2)
 {
 	if (h2->opening != NULL) {
@@ -94,8 +94,8 @@ static __attribute__((noinline)) int end_block(struct h2 *h2)
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* Drops a field of trailers that has no reader (RFC 9110, 6.5.1: they may be dropped), or one past
- * a limit. */
+/* Drops a header of trailers that has no reader (RFC 9110, 6.5.1: they may be dropped), or one
+ * above a limit. */
 static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 {
 	const struct http_env *env = h2->conf->env;
@@ -110,7 +110,7 @@ static __attribute__((noinline)) int drop_field(struct h2 *h2, size_t n)
 	return 0;
 }
 
-/* A field of trailers: bounded as those of a head are, kept where somebody takes the body. */
+/* A header of trailers: limited like those of a head, kept if the body is being taken. */
 static __attribute__((noinline)) int trailer(
 	struct h2 *h2, struct h2_stream *s, struct slice name, struct slice value)
 {
@@ -137,14 +137,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 		return drop_field(h2, name_len + value_len);
 	if (h2_stream_field(h2->opening, slice_of(name, name_len), slice_of(value, value_len)) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-	/* Only where more of this frame must follow: a pause at its end would wait for the next
+	/* Only if more of this frame must follow: a pause at its end would wait for the next
 	 * one. */
 	if (h2->unsent >= H2_BATCH && h2->opening->req.target.n == 0)
 		return NGHTTP2_ERR_PAUSE;
 	return 0;
 }
 
-/* RFC 9113, 8.2.1: a field with illegal bytes makes the request malformed; nghttp2 drops it. */
+/* RFC 9113, 8.2.1: a header with illegal bytes makes the request malformed; nghttp2 drops it. */
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
 	const uint8_t *name, size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 	void *user)
@@ -195,7 +195,7 @@ static void on_answer(struct h2 *h2, const uint8_t *opaque)
 		h2->proto.ops->drain(&h2->proto, false);
 	else if (!h2_window_answered(h2, opaque))
 		return;
-	h2_guard_give(&h2->guard, H2_GUARD_ANSWER); /* it was asked for */
+	h2_guard_give(&h2->guard, H2_GUARD_ANSWER); /* it was requested */
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -220,7 +220,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		req_record_error(&s->req.record, ERR_RESET);
 		break;
 	case NGHTTP2_SETTINGS:
-		/* nghttp2 tells the peer in front of the next section. */
+		/* nghttp2 tells the peer before the next section. */
 		if (frame->hd.flags & NGHTTP2_FLAG_ACK)
 			break;
 		hpack_resize(&h2->hpack, nghttp2_session_get_remote_settings(
@@ -242,8 +242,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* nghttp2 resets the stream of a request without :authority and host, of which no other says why.
- */
+/* nghttp2 resets the stream of a request without :authority and host, with no other report. */
 static void refuse_nameless(struct h2 *h2, struct h2_stream *s)
 {
 	if (s == NULL || s->req.authority.n > 0 ||
@@ -263,7 +262,7 @@ static int on_invalid_frame(
 	if (frame->hd.type == NGHTTP2_HEADERS) {
 		if (code == NGHTTP2_ERR_HTTP_MESSAGING && h2->opening != NULL)
 			refuse_nameless(h2, stream_get(session, frame->hd.stream_id));
-		/* Before the client has acknowledged our settings refused, then an error. */
+		/* Refused until the client has acknowledged our settings, then an error. */
 		if (code == NGHTTP2_ERR_REFUSED_STREAM ||
 			h2->nstreams >= h2->conf->max_concurrent_streams)
 			COUNT(limit_streams, 1);
@@ -285,7 +284,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 		return 0;
 	}
 	h2_stream_body(s, data, len);
-	/* RFC 9113, 8.1: the answer is complete, the rest is not wanted. Clients that are nearly
+	/* RFC 9113, 8.1: the answer is complete, the rest is not needed. Clients that are nearly
 	 * done may finish: some take a reset for a failure even so. */
 	if (s->req.complete && s->unwanted < UNWANTED_MAX) {
 		s->unwanted += (uint32_t)len;
@@ -300,14 +299,14 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 	struct h2 *h2 = user;
 	struct h2_stream *s = h2->sending;
 
-	/* Nearly always the one that has just sent its last: no look into nghttp2's table. */
+	/* Usually the last one that sent DATA: saves a look-up in nghttp2's table. */
 	if (s == NULL || s->id != id)
 		s = stream_get(session, id);
 	if (s == NULL || !s->peer_done)
 		h2->reset_ms = h2->now_ms;
 	if (s == NULL)
 		return 0;
-	/* A reply without content ends with its head, which nobody else reports. */
+	/* A reply without content ends with its head, which has no other report. */
 	if (code == NGHTTP2_NO_ERROR && s->req.state == REQ_REPLY && !s->req.reply.content)
 		req_sent_all(&s->req);
 	h2_stream_close(s);

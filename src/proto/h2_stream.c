@@ -1,6 +1,6 @@
 /*
- * h2_stream: one stream and the request it carries: fields in, reply out (RFC 9113, 8). Called by
- * h2.c for what nghttp2 reports, and by the request core over the stream seam.
+ * h2_stream: one stream and its request: headers in, reply out (RFC 9113, 8). Called by h2.c for
+ * nghttp2's reports, and by the request core through struct stream_ops.
  */
 #include "base/counters.h"
 #include "base/pool.h"
@@ -11,7 +11,7 @@
 enum {
 	STREAMS_KEPT = 4096,
 	/* Bytes: as many are made at once even for a slow peer (stream_turn.c), so a shorter
-	 * response holds nothing up, and by turns 64 KiB took a tenth more. */
+	 * response delays no other, and by turns 64 KiB took a tenth more. */
 	TURNS_LEAST = 64 * 1024,
 };
 
@@ -32,7 +32,8 @@ void h2_stream_fini(void)
 
 /* --- the stream seam -------------------------------------------------------------------------- */
 
-/* A priority that the request says is that of a peer that means it where others say none. */
+/* A request with a priority shows a peer that uses them, so that its requests without one mean the
+ * default. */
 static void look_for_priority(struct h2_stream *s)
 {
 	if (field_find(s->req.fields, s->req.nfields, SLICE("priority")) != NULL)
@@ -40,9 +41,9 @@ static void look_for_priority(struct h2_stream *s)
 }
 
 /*
- * A peer that says no priorities may have asked for a page's parts, or for files that have nothing
- * to do with one another: its long responses take turns, so that none waits for the end of another
- * (RFC 9218, 10). A peer that does say some means the default where it says none: in order.
+ * A peer without priorities may have requested a page's parts, or unrelated files: its long
+ * responses take turns, so that none waits for the end of another (RFC 9218, 10). With priorities
+ * from the peer, a request without one means the default: in order.
  */
 static void take_turns(struct h2_stream *s)
 {
@@ -64,7 +65,7 @@ static void stream_reply(struct h2d_req *req)
 	s->h2->unsent++;
 	if (r->content && r->body.left > TURNS_LEAST && !s->h2->prioritizes)
 		take_turns(s);
-	/* h2_head.c puts the fields in when it is sent. */
+	/* h2_head.c adds the headers when it is sent. */
 	rv = nghttp2_submit_response(s->h2->session, s->id, NULL, 0, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
 		r->body.ops->rest(&r->body);
@@ -85,7 +86,7 @@ static void stream_resume(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
-/* nghttp2 writes it, so it must take no place in the peer's table, which is h2_head.c's. */
+/* nghttp2 writes it, so it must take no place in the peer's table, which h2_head.c keeps. */
 static nghttp2_nv interim_field(struct slice name, struct slice value)
 {
 	union {
@@ -104,8 +105,8 @@ static void stream_interim(
 	const char text[] = { (char)('0' + status / 100), (char)('0' + status / 10 % 10),
 		(char)('0' + status % 10) };
 
-	/* Interim responses may be many, so the request's memory is not for them: nghttp2 copies.
-	 */
+	/* There may be many interim responses, so they do not use the request's memory: nghttp2
+	 * copies. */
 	H2D_ASSERT(nfields <= STREAM_INTERIM_FIELDS_MAX);
 	nv[0] = interim_field(SLICE(":status"), slice_of(text, sizeof(text)));
 	for (unsigned i = 0; i < nfields; i++)
@@ -115,7 +116,7 @@ static void stream_interim(
 	s->h2->host->wake(s->h2->host);
 }
 
-/* RFC 9110, 10.1.1: somebody waits for the body, and nothing of it came. */
+/* RFC 9110, 10.1.1: the body is awaited, and none of it came. */
 static void say_continue(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
@@ -135,7 +136,7 @@ void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
 {
 	h2_window_came(s, n);
 	req_body(&s->req, data, n);
-	/* The place that it waits for may be one that other streams of the connection have. */
+	/* The place that it waits for may be held by other streams of the connection. */
 	if (!h2_window_make_way(s) && req_is_in_line(&s->req))
 		req_refuse(&s->req, ERR_NO_MEMORY->status);
 }
@@ -148,7 +149,7 @@ static void stream_consume(struct h2d_req *req, size_t n)
 		h2_window_taken(s, n);
 	else
 		say_continue(s);
-	/* The first piece that a handler takes tells that there is more to come. */
+	/* The first piece that a handler takes shows that more will come. */
 	if (!s->peer_done && req_body_flows(req))
 		h2_window_widen(s);
 }
@@ -171,14 +172,14 @@ static const struct stream_ops stream_ops = {
 
 /* --- a WebSocket ------------------------------------------------------------------------------ */
 
-/* nghttp2 has seen to it that an extended CONNECT has all that RFC 8441, 4 wants of it. */
+/* nghttp2 has checked that an extended CONNECT has all parts of RFC 8441, 4. */
 static bool connect_asks(struct h2d_req *req)
 {
 	return req->has_body &&
 	       (slice_eq(req->scheme, SLICE("https")) || slice_eq(req->scheme, SLICE("http")));
 }
 
-/* A 2xx would say that there is a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
+/* A 2xx would mean a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
 static void connect_reply(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
@@ -199,7 +200,7 @@ static void connect_tunnel(struct h2d_req *req)
 	req->stream = &stream_ops;
 }
 
-/* The seam of a request that is an extended CONNECT for a WebSocket. */
+/* The calls for a request that is an extended CONNECT for a WebSocket. */
 static const struct stream_ops connect_ops = {
 	.reply = connect_reply,
 	.resume = stream_resume,
@@ -293,7 +294,7 @@ static int h2_stream_copy(struct h2d_req *req, struct slice *to, struct slice va
 	return to->p != NULL ? 0 : -1;
 }
 
-/* The constant stands for a value of the same bytes: nearly always there is nothing to copy. */
+/* The constant replaces a value of the same bytes: usually no copy is needed. */
 static int copy_unless(
 	struct h2d_req *req, struct slice *to, struct slice value, struct slice constant)
 {
@@ -311,7 +312,7 @@ static __attribute__((cold, noinline)) int take_protocol(struct h2d_req *req, st
 	return 0;
 }
 
-/* RFC 9113, 8.3.1; nghttp2 has seen to it that they are known, unique and in front. */
+/* RFC 9113, 8.3.1; nghttp2 has checked that they are known, unique and in front. */
 static int pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
 {
 	req->head_size += name.n + value.n + 32;
@@ -333,7 +334,7 @@ static int pseudo_field(struct h2d_req *req, struct slice name, struct slice val
 	}
 }
 
-/* Makes *s the bytes of a field that has the same, or else a copy. */
+/* Makes *s the bytes of an equal header, or else a copy. */
 static int share(struct h2d_req *req, struct slice *s, bool is_name)
 {
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++) {
@@ -349,9 +350,9 @@ static int share(struct h2d_req *req, struct slice *s, bool is_name)
 }
 
 /*
- * A field of a request that has filled its first memory: one byte on the wire can stand for
- * kilobytes (RFC 7541, 6.1), again and again, and they are pinned as long as the stream waits. Not
- * inline: most requests never come here.
+ * A header of a request that has filled its first memory: one byte on the wire can mean kilobytes
+ * (RFC 7541, 6.1), again and again, and they are held as long as the stream waits. Not inline: most
+ * requests never come here.
  */
 static __attribute__((noinline)) int add_shared(
 	struct h2d_req *req, struct slice name, struct slice value)
@@ -362,9 +363,8 @@ static __attribute__((noinline)) int add_shared(
 }
 
 /*
- * Copied, because holding on to HPACK's own buffers costs more than the few bytes they are:
- * on_header() took 644 instructions per request of five fields with references, 513 with copies
- * (callgrind).
+ * Copied, because references on HPACK's own buffers cost more than their few bytes: on_header()
+ * took 644 instructions per request of five headers with references, 513 with copies (callgrind).
  */
 int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 {
@@ -387,8 +387,7 @@ int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
 	return req_field_add(req, slice_of(p, name.n), value);
 }
 
-/* RFC 9113, 8.3.1: Host stands in for an absent :authority. False: they differ, or Host is empty.
- */
+/* RFC 9113, 8.3.1: Host replaces an absent :authority. False: they differ, or Host is empty. */
 static bool take_host(struct h2d_req *req)
 {
 	const struct field *host = field_find(req->fields, req->nfields, SLICE("host"));
@@ -402,7 +401,7 @@ static bool take_host(struct h2d_req *req)
 	return slice_ieq(authority_host(host->value), authority_host(req->authority));
 }
 
-/* nghttp2 has seen to it that it is a number, and sees to it that the body has that length. */
+/* nghttp2 has checked that it is a number, and checks that the body has that length. */
 static void set_length(struct h2d_req *req)
 {
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));

@@ -1,7 +1,7 @@
 /*
- * h2_window: flow control of what a client sends (RFC 9113, 5.2): the credit that window.c finds,
- * in WINDOW_UPDATE frames, and the PINGs that tell it how long the path is. Called by h2_stream.c
- * for what came, was taken, or is waited for. All credit is given here: nghttp2 only counts it.
+ * h2_window: flow control of a client's DATA (RFC 9113, 5.2): the credit computed by window.c, in
+ * WINDOW_UPDATE frames, and PINGs to measure the path. Called by h2_stream.c for bytes that came,
+ * were taken, or are expected. All credit is given here: nghttp2 only counts it.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 static const uint8_t probe[8] = { 'h', '2', 'd', 'w', 'i', 'd', 't', 'h' };
 
-/* The window, with what the client was told of it. */
+/* The window, with the credit that the client has. */
 static struct window *window_of(struct h2 *h2)
 {
 	int32_t told = nghttp2_session_get_local_window_size(h2->session);
@@ -46,7 +46,7 @@ static void give_stream(struct h2_stream *s, bool eager)
 		give(s->h2, s->id, n);
 }
 
-/* Announces that the window is wider, and the shares that it lets grow. */
+/* Announces the wider window, and the shares that may grow. */
 static void widened(struct h2 *h2)
 {
 	h2_window_give(h2, true);
@@ -58,7 +58,7 @@ static void widened(struct h2 *h2)
 	}
 }
 
-/* --- what the path takes ---------------------------------------------------------------------- */
+/* --- measuring the path ----------------------------------------------------------------------- */
 
 static void h2_window_ask(struct h2 *h2)
 {
@@ -78,7 +78,7 @@ bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 	return asked;
 }
 
-/* --- what comes, and is taken ----------------------------------------------------------------- */
+/* --- bytes received and taken ----------------------------------------------------------------- */
 
 void h2_window_expect(struct h2_stream *s)
 {
@@ -125,7 +125,7 @@ bool h2_window_make_way(struct h2_stream *s)
 	return !window_in_the_way(&h2->window) || s->share.held == s->share.lent;
 }
 
-/* Bytes that a handler has not taken are nobody's once it is gone. */
+/* Bytes that a handler has not taken lose their owner at its end. */
 void h2_window_leave(struct h2_stream *s)
 {
 	if (s->share.length == 0)

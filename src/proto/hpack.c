@@ -1,7 +1,7 @@
 /*
- * hpack: a ring of the entries that were made last, each with its bytes. A field is looked for
- * where its place in the block had one before, then by a hash; what is not there becomes an entry.
- * Called by h2_head.c; it decodes nothing.
+ * hpack: a ring of the newest entries, each with its bytes. A header is looked up at the entry last
+ * used at its place in the block, then by a hash; a new one becomes an entry. Called by h2_head.c;
+ * it never decodes.
  */
 #include "proto/hpack.h"
 
@@ -9,12 +9,12 @@
 
 enum {
 	ENTRY = 32, /* bytes that an entry counts beside its own (RFC 7541, 4.1) */
-	/* Bytes of a field beside those of its name and value: two lengths and an index. */
+	/* Bytes of a header beside those of its name and value: two lengths and an index. */
 	FIELD = 16,
 	STATIC = 61,
 };
 
-/* First bytes, with the bits that a number has of them (RFC 7541, 6). */
+/* First bytes, with the number of their bits for a number (RFC 7541, 6). */
 enum { INDEXED = 0x80, INDEXED_BITS = 7 };
 enum { ADDED = 0x40, ADDED_BITS = 6 };
 enum { SINGLE = 0x00, SINGLE_BITS = 4 };
@@ -61,7 +61,7 @@ static size_t coded_length(struct slice s)
 	return (bits + 7) / 8;
 }
 
-/* RFC 7541, 5.2: the last byte is filled up with ones. */
+/* RFC 7541, 5.2: ones fill the last byte. */
 static uint8_t *put_coded(uint8_t *out, struct slice s)
 {
 	uint64_t held = 0;
@@ -130,7 +130,7 @@ void hpack_resize(struct hpack *h, size_t max)
 	h->max = max < HPACK_TABLE ? max : HPACK_TABLE;
 }
 
-/* Bits that are not the same in the eight bytes at a and b; in the four. */
+/* Differing bits of the eight bytes at a and b; of the four. */
 static inline uint64_t eight_differ(const char *a, const char *b)
 {
 	uint64_t x, y;
@@ -149,7 +149,7 @@ static inline uint32_t four_differ(const char *a, const char *b)
 	return x ^ y;
 }
 
-/* The n bytes at a and b, eight at a time; some of the last eight may be looked at twice. */
+/* Compares n bytes at a and b, eight at a time; some of the last eight perhaps twice. */
 static inline bool same_bytes(const char *a, const char *b, size_t n)
 {
 	uint64_t differ = 0;
@@ -173,7 +173,7 @@ static inline bool is(const struct hpack_entry *e, const struct field *f)
 	       same_bytes(e->bytes + e->name_n, f->value.p, f->value.n);
 }
 
-/* RFC 7541, 2.3.3: the newest entry has the first index behind the static table. */
+/* RFC 7541, 2.3.3: the newest entry has the first index after the static table. */
 static inline uint8_t *put_index(const struct hpack *h, unsigned at, uint8_t *out)
 {
 	*out++ = (uint8_t)(INDEXED | (STATIC + (h->next - at) % HPACK_KEPT));
@@ -194,7 +194,7 @@ static uint16_t hash_of(const struct field *f)
 	return (uint16_t)(hash >> 48);
 }
 
-/* Where the entry is that has the field; HPACK_KEPT: there is none. */
+/* The place of the header's entry; HPACK_KEPT: none. */
 static unsigned hpack_find(const struct hpack *h, const struct field *f, uint16_t hash)
 {
 	for (unsigned i = 1; i <= h->n; i++) {
@@ -206,8 +206,7 @@ static unsigned hpack_find(const struct hpack *h, const struct field *f, uint16_
 	return HPACK_KEPT;
 }
 
-/* The peer has the same entry from now on. False: it would take too much of the table, or memory is
- * out. */
+/* Adds an entry, for the peer too. False: it would take too much of the table, or memory is out. */
 static bool hpack_add(struct hpack *h, const struct field *f, uint16_t hash)
 {
 	size_t bytes = f->name.n + f->value.n;
@@ -233,9 +232,9 @@ static bool hpack_add(struct hpack *h, const struct field *f, uint16_t hash)
 	return true;
 }
 
-/* --- fields ----------------------------------------------------------------------------------- */
+/* --- headers ---------------------------------------------------------------------------------- */
 
-/* The index of a name in the static table; 0: it has none. */
+/* The index of a name in the static table; 0: none. */
 static unsigned name_index(struct slice name)
 {
 #define HPACK_NAME(index, text) \
@@ -252,7 +251,7 @@ static uint8_t *put_name(
 	return index > 0 ? out : put_string(out, name);
 }
 
-/* A field of hpack_single.def; NULL: it is none. */
+/* A header of hpack_single.def; NULL: another one. */
 static inline uint8_t *put_single(uint8_t *out, const struct field *f)
 {
 #define PLAIN put_plain
@@ -264,7 +263,7 @@ static inline uint8_t *put_single(uint8_t *out, const struct field *f)
 	return NULL;
 }
 
-/* Not inline: few fields of a connection are new. */
+/* Not inline: few headers of a connection are new. */
 static __attribute__((noinline)) uint8_t *put_new(
 	struct hpack *h, const struct field *f, uint16_t hash, uint8_t *out)
 {
@@ -277,7 +276,7 @@ static __attribute__((noinline)) uint8_t *put_new(
 	return put_string(out, f->value);
 }
 
-/* The field at that place of its block is not the one that was there last. */
+/* The header at that place of its block differs from the last one there. */
 static __attribute__((noinline)) uint8_t *put_other(
 	struct hpack *h, const struct field *f, unsigned place, uint8_t *out)
 {
@@ -328,7 +327,7 @@ uint8_t *hpack_fields(
 		unsigned place = i % HPACK_GUESSES, at = h->guesses[place];
 
 		if (f->name.n + f->value.n + FIELD > (size_t)(end - out)) {
-			/* The peer never gets the entries that were made of those before. */
+			/* The peer never gets the entries of the headers before. */
 			hpack_clear(h);
 			return NULL;
 		}

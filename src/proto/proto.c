@@ -1,7 +1,6 @@
 /*
- * proto: what is before a connection's protocol, and what is said of it: its first bytes are
- * compared with HTTP/2's preface, and what streams wait for (proto_why.def) has names. Never reads
- * from a socket.
+ * proto: finds a connection's protocol, and describes it: compares the first bytes with HTTP/2's
+ * preface, and names the reasons of streams to wait (proto_why.def). Never reads from a socket.
  */
 #include "proto/proto.h"
 

@@ -1,7 +1,7 @@
 /*
- * proto: the seam between a connection and the protocol it speaks: h2, or h1. Sans-I/O: bytes go
- * in, bytes come out, no descriptor; of clocks base/clock.h alone. Called by src/conn/, and by
- * those who show a connection.
+ * proto: the interface between a connection and its protocol: h2, or h1. Sans-I/O: bytes go in,
+ * bytes come out, no descriptor; of clocks base/clock.h alone. Called by src/conn/, and to show a
+ * connection.
  */
 #ifndef H2D_PROTO_PROTO_H
 #define H2D_PROTO_PROTO_H
@@ -17,36 +17,35 @@
 struct ahead;
 struct proto;
 
-/* Bytes a second that a peer must take or send of what is under way, on an average of a timeout. */
+/* Bytes a second that a peer must take or send during a transfer, averaged over a timeout. */
 enum { PROTO_LEAST_RATE = 64 };
 
 /* Limits, the same for all connections of a worker. */
 struct proto_conf {
 	uint32_t max_concurrent_streams;
-	uint32_t glitches;         /* credit for what does no work (h2_guard.h) */
+	uint32_t glitches;         /* credit for useless acts (h2_guard.h) */
 	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
-				      taken */
+				    * taken */
 	struct ahead *ahead;       /* the sum of those bytes for all connections */
-	uint64_t body_ms, send_ms; /* timeouts of what look() looks at */
+	uint64_t body_ms, send_ms; /* timeouts checked by look() */
 	struct http_env *env;
 };
 
-/* Calls of a protocol to the connection that carries it. */
+/* Calls of a protocol to its connection. */
 struct proto_host {
-	/* There is output to make, or an ending to look at: call output() at the end of this turn.
-	 */
+	/* There is output, or an end: call output() at the end of this turn. */
 	void (*wake)(struct proto_host *host);
 	const struct http_conn *conn;
 };
 
-/* A connection's need of its peer: decides its timeout. */
+/* A connection's need from its peer: decides its timeout. */
 enum proto_wait {
-	PROTO_IDLE,   /* nothing is going on: keepalive */
+	PROTO_IDLE,   /* no traffic: keepalive */
 	PROTO_HEADER, /* a header section (or the preface) is incomplete */
-	PROTO_BODY,   /* the peer owes request body: what comes fast enough begins the time anew */
+	PROTO_BODY,   /* the peer owes request body: enough bytes restart the time */
 	PROTO_BUSY,   /* requests wait for this server */
-	PROTO_SEND, /* only the peer holds up what there is to send or to take: look() sees to it */
-	PROTO_OVER, /* nothing will be read or written any more: close once the output is written */
+	PROTO_SEND,   /* only the peer delays output or input: look() checks it */
+	PROTO_OVER,   /* no more input or output: close once the output is written */
 };
 
 /* Reasons of a stream to wait. */
@@ -58,26 +57,26 @@ enum proto_why {
 
 extern const struct proto_why_row {
 	const char *text;     /* "its handler" */
-	enum proto_wait wait; /* the connection's, if this is all */
+	enum proto_wait wait; /* the connection's, without other reasons */
 } proto_whys[PROTO_WHYS];
 
-/* Looks, about once a second, whether its handler keeps req waiting for too long. */
+/* Called about once a second: checks if its handler keeps req waiting for too long. */
 void proto_look_at(struct h2d_req *req, enum proto_why why, uint64_t now_ms);
 
-/* A connection's protocol as an operator is told of it. */
+/* A connection's protocol for operators. */
 struct proto_told {
-	unsigned why[PROTO_WHYS]; /* streams, by what they wait for */
-	size_t held;              /* bytes of request bodies that nobody has taken */
-	bool full;                /* it reads no more of them until there is room for them */
+	unsigned why[PROTO_WHYS]; /* streams, by their reasons */
+	size_t held;              /* bytes of request bodies not yet taken */
+	bool full;                /* reading stops until there is room for them */
 };
 
 struct proto_ops {
 	const char *name;
 	/*
-	 * Takes bytes, at most *n, and says in *n how many. If fewer than all: call output() before
-	 * the rest, for that much is waiting. If it takes none even so, keep the rest, and offer it
-	 * again after the next output(). NULL, or what the peer did: what output() makes then is
-	 * sent before the end.
+	 * Takes bytes, at most *n, and sets *n to how many. If fewer than all: call output() before
+	 * the rest, because that much is waiting. If it still takes none, keep the rest, and offer
+	 * it again after the next output(). NULL, or the peer's mistake: then output() is sent
+	 * before the end.
 	 */
 	const struct err *(*input)(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
 	/*
@@ -87,39 +86,37 @@ struct proto_ops {
 	int (*output)(struct proto *p, struct outq *q, size_t limit);
 	enum proto_wait (*waits)(const struct proto *p);
 	/*
-	 * Called about once a second, and more often behind the peer's end: ends what the peer has
-	 * held up for too long, stream by stream. late: NULL, or the error of a need of waits()
-	 * that has lasted too long. Returns what ends the connection (late, where there is no
-	 * answer to it), or NULL.
+	 * Called about once a second, and more often after the peer's end: ends streams that the
+	 * peer has stalled for too long. late: NULL, or the error of a need of waits() that has
+	 * lasted too long. Returns the error that ends the connection (late, if it has no answer),
+	 * or NULL.
 	 */
 	const struct err *(*look)(struct proto *p, uint64_t now_ms, const struct err *late);
 	/* Asks the sources of all responses (base/ref.h). */
 	void (*ask)(struct proto *p, struct lender *lender);
-	/* Adds what there is to told, which is zeroed. */
+	/* Adds its facts to told, which is zeroed. */
 	void (*tell)(const struct proto *p, struct proto_told *told);
 	/*
-	 * Graceful end: tell the peer, finish what is open; sources that answered BODY_LATER are
-	 * asked again, for they may end now. patient: a peer that cannot be told
-	 * before it asks again may do so. Called a second time, and not patient, when an idle peer
-	 * did not answer for drain_ms: do not wait for it any longer.
+	 * Graceful end: tell the peer, finish open streams; sources that returned BODY_LATER are
+	 * asked again, because they may end now. patient: a peer that cannot be told before its
+	 * next request may send it. Called a second time, not patient, when an idle peer did not
+	 * answer for drain_ms: do not wait for it.
 	 */
 	void (*drain)(struct proto *p, bool patient);
 	uint32_t drain_ms;
 	/* Ends every stream and frees; sets *p NULL. Never from within a call of this protocol. */
 	void (*close)(struct proto **p);
-	/* Responses go out one behind the other: none overtakes what was written before. */
+	/* Responses are sent in order: none overtakes earlier output. */
 	bool in_order;
-	/* The calls that take the place of these once a WebSocket has the whole connection. NULL:
-	 * it never does. */
+	/* The calls that replace these once a WebSocket has the whole connection. NULL: never. */
 	const struct proto_ops *tunnel;
 };
 
 struct proto {
 	const struct proto_ops *ops;
-	uint64_t requests; /* begun on this connection, ever */
-	uint64_t body;     /* bytes of request bodies received, ever */
-	/* The peer says no more: what its windows hold up never goes on, no body comes to its end.
-	 */
+	uint64_t requests; /* begun on this connection so far */
+	uint64_t body;     /* bytes of request bodies received so far */
+	/* The peer has ended its output: closed windows never open, no body completes. */
 	bool eof;
 };
 
@@ -132,8 +129,8 @@ static inline bool proto_over(const struct proto *p)
 	return p->ops->waits(p) == PROTO_OVER;
 }
 
-/* The first bytes of a connection, which tell its protocol, in whatever pieces they come (RFC 9113,
- * 3.4). They are kept, for the protocol to be fed with. */
+/* The first bytes of a connection, which identify its protocol, in any pieces (RFC 9113, 3.4). They
+ * are kept, to feed the protocol. */
 enum { PROTO_SNIFF_BYTES = 24 };
 
 struct proto_sniff {
@@ -142,22 +139,22 @@ struct proto_sniff {
 };
 
 enum proto_sniffed {
-	PROTO_SNIFF_MORE, /* so far it is the beginning of HTTP/2's preface */
+	PROTO_SNIFF_MORE, /* so far the beginning of HTTP/2's preface */
 	PROTO_SNIFF_H2,   /* the preface */
-	PROTO_SNIFF_H1,   /* anything else, which HTTP/1 has an answer to */
+	PROTO_SNIFF_H1,   /* other bytes, for which HTTP/1 has an answer */
 };
 
 /* The next n bytes; *taken: how many of them were kept. */
 enum proto_sniffed proto_sniff(struct proto_sniff *s, const uint8_t *p, size_t n, size_t *taken);
 
-/* "3 for its handler, 1 for the peer's credit"; "" of no stream. Returns buf. */
+/* "3 for its handler, 1 for the peer's credit"; "" without streams. Returns buf. */
 enum { PROTO_TOLD_TEXT = 400 };
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT]);
 
-/* Gives the memory they keep for reuse back to malloc. */
+/* Frees memory kept for reuse. */
 void h1_trim(void);
 void h2_trim(void);
-/* Frees the memory they keep at a worker's end, so that leaks are seen. */
+/* Frees the memory kept at a worker's end, so that leaks are seen. */
 void h1_fini(void);
 void h2_fini(void);
 

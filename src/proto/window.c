@@ -1,24 +1,23 @@
 /*
- * window: see window.h. Credit that a client has cannot be taken back: so none is announced beyond
- * what its uploads have yet to send, and whoever sends on without a part is not read
- * (window_full()).
+ * window: see window.h. A client's credit cannot be taken back: so none is announced beyond the
+ * rest of its uploads, and a client that keeps sending without a part is not read (window_full()).
  */
 #include "proto/window.h"
 
 enum {
 	START = AHEAD_FIRST,
 	FREE = AHEAD_FREE,
-	KEPT_PART = 32, /* of the limit, what no stream's window is made of */
-	LEFT_PART = 16, /* of the rest, what each stream leaves to later ones */
+	KEPT_PART = 32, /* of the limit, not for streams' windows */
+	LEFT_PART = 16, /* of the rest, left by each stream to later ones */
 	GROWTH = 4,
-	LONG_MS = 2,  /* of a round trip: in less, START is as much as 4 Gbit/s take */
-	DUE_PART = 2, /* of a window: credit that is announced */
-	DUE_WIDE = 8, /* such a part of a wide one */
+	LONG_MS = 2,  /* of a round trip: in less, START already carries 4 Gbit/s */
+	DUE_PART = 2, /* of a window: announced credit */
+	DUE_WIDE = 8, /* of a wide window, too */
 };
 
 /* --- the part of the worker's sum ------------------------------------------------------------- */
 
-/* Bytes that the connection may have beyond its window and what is lent. */
+/* Bytes that the connection may have beyond its window and lent ones. */
 static uint64_t room_of(const struct window *w)
 {
 	uint64_t used = w->size + w->lent;
@@ -26,8 +25,8 @@ static uint64_t room_of(const struct window *w)
 	return used < w->limit ? w->limit - used : 0;
 }
 
-/* Bytes that it has in memory, or may have with a window of size, beyond what needs no part. A
- * client may have more credit than its window is: from before it shrank. */
+/* Bytes that it has in memory, or may have with a window of size, beyond those without a part. A
+ * client may have more credit than its window: from before it shrank. */
 static uint64_t needs(const struct window *w, uint64_t size)
 {
 	uint64_t n = size + w->lent, open = (uint64_t)w->told + w->held;
@@ -36,7 +35,7 @@ static uint64_t needs(const struct window *w, uint64_t size)
 	return n > FREE ? n - FREE : 0;
 }
 
-/* Gives back what the part has beyond kept. */
+/* Gives the part back, except kept. */
 static void give_all_but(struct window *w, uint64_t kept)
 {
 	if (w->ahead.turn.held > kept)
@@ -49,7 +48,7 @@ static void window_settle(struct window *w)
 		give_all_but(w, needs(w, w->size));
 }
 
-/* Called by ahead.c, when somebody else needs the part. */
+/* Called by ahead.c, when another client needs the part. */
 static void withdraw(struct ahead_part *part)
 {
 	struct window *w = LIST_ENTRY(part, struct window, ahead);
@@ -82,7 +81,7 @@ bool window_full(struct window *w)
 
 /* --- how wide --------------------------------------------------------------------------------- */
 
-/* Whether the body is more than the first window takes. */
+/* True if the body exceeds the first window. */
 static bool is_long(const struct window_share *s)
 {
 	return s->length > FREE;
@@ -94,8 +93,7 @@ static void count_in(struct window *w, struct window_share *s)
 	s->counted = true;
 }
 
-/* Counts the bytes of the body that are to come, up to a window: there is no need to know of
- * more. */
+/* Counts the expected bytes of the body, up to a window: more need not be known. */
 static void count_rest(struct window *w, struct window_share *s)
 {
 	uint64_t rest = ahead_least(s->length > s->came ? s->length - s->came : 0, w->limit);
@@ -104,14 +102,14 @@ static void count_rest(struct window *w, struct window_share *s)
 	s->rest = rest;
 }
 
-/* A window for what is there and what is to come, and the first one for whatever else comes. */
+/* A window for present and expected bytes, and the first one for any others. */
 static uint64_t enough(const struct window *w)
 {
 	return FREE + w->rest + w->held - w->lent;
 }
 
-/* Stops announcing credit that no upload has a use for: so behind the last one the client has no
- * more of it than at the beginning. */
+/* Stops announcing credit that no upload can use: so after the last one the client has no more of
+ * it than at the beginning. */
 static void trim(struct window *w)
 {
 	w->size = (uint32_t)ahead_least(w->size, enough(w));
@@ -132,8 +130,7 @@ static bool widen_to(struct window *w, uint64_t size, bool whole)
 	return true;
 }
 
-/* The window that an upload begins with: START, and on a path that took more before, as much as
- * that. */
+/* Sets the first window of an upload: START, or more if the path took more before. */
 static void window_begin(struct window *w)
 {
 	uint64_t most = ahead_least(w->limit - w->lent, enough(w)), size = ahead_least(START, most);
@@ -144,7 +141,7 @@ static void window_begin(struct window *w)
 		widen_to(w, size, false);
 }
 
-/* Connections stay with what they have where a worker's sum is used up, and ask again. */
+/* Connections keep theirs when a worker's sum is used up, and ask again. */
 bool window_widen(struct window *w, struct window_share *s)
 {
 	if (!is_long(s) || (s->wide && (w->narrow_for == 0 || w->came < w->narrow_for)))
@@ -157,9 +154,9 @@ bool window_widen(struct window *w, struct window_share *s)
 }
 
 /*
- * A stream that nobody takes holds all that its window lets come. So all of them are less than what
- * the connection may come to, and each leaves something to the next. Of several none has more than
- * START or about half of an even part; the other half is for those that follow.
+ * A stream whose body is not taken holds all bytes of its window. So all of them are less than the
+ * connection's limit, and each leaves a part to the next. Of several none has more than START or
+ * about half of an even part; the other half is for later ones.
  */
 bool window_share(struct window *w, struct window_share *s)
 {
@@ -179,7 +176,7 @@ bool window_share(struct window *w, struct window_share *s)
 	return true;
 }
 
-/* --- what the path takes ---------------------------------------------------------------------- */
+/* --- measuring the path ----------------------------------------------------------------------- */
 
 static bool is_measured(const struct window *w)
 {
@@ -191,7 +188,7 @@ void window_expect(struct window *w, struct window_share *s)
 	if (!is_long(s))
 		return;
 	count_in(w, s);
-	/* A body of no known length can wait for its second DATA frame. */
+	/* A body of unknown length can wait for its second DATA frame. */
 	if (s->length != BODY_UNKNOWN && w->limit > START && !is_measured(w))
 		w->asks = true;
 }
@@ -203,8 +200,7 @@ void window_asked(struct window *w, uint64_t now_ms)
 	w->asked_ms = now_ms;
 }
 
-/* The least of the times is the path's own: later ones are as long as what the client has in line
- * in front of the answer. */
+/* The shortest time is the path's own: longer ones include the client's queue before the answer. */
 void window_answered(struct window *w, uint64_t now_ms)
 {
 	if (w->asked)
@@ -227,8 +223,8 @@ static bool window_grow(struct window *w, uint64_t want)
 }
 
 /*
- * Bytes that were taken within a round trip came and went as fast as the path and the disk could.
- * Where that is more than half of the window, the client waits for credit, if not now then soon.
+ * Bytes taken within a round trip came and went as fast as the path and the disk allow. If that is
+ * more than half of the window, the client waits for credit, now or soon.
  */
 static bool measure(struct window *w, uint64_t now_ms)
 {
@@ -242,8 +238,8 @@ static bool measure(struct window *w, uint64_t now_ms)
 	return on_the_way > w->size / 2 && room_of(w) > 0 && window_grow(w, GROWTH * on_the_way);
 }
 
-/* A stretch begins where the last one is longer than a round trip, or where a silence ends, which
- * is no part of what the path takes. */
+/* A stretch begins when the last one is longer than a round trip, or at the end of a silence, which
+ * does not measure the path. */
 static void stretch(struct window *w, uint64_t now_ms)
 {
 	bool silent = w->held == 0 && now_ms - w->came_ms >= LONG_MS;
@@ -271,7 +267,7 @@ bool window_came(struct window *w, struct window_share *s, size_t n, uint64_t no
 	return measure(w, now_ms);
 }
 
-/* --- what is held ----------------------------------------------------------------------------- */
+/* --- held bytes ------------------------------------------------------------------------------- */
 
 bool window_in_the_way(const struct window *w)
 {
@@ -300,8 +296,7 @@ static void let_go(struct window *w, struct window_share *s, size_t n)
 	w->lent -= back;
 }
 
-/* All that the client could send may have come before the disk has any of it: so the path is looked
- * at here, too. */
+/* The client may have sent all before the disk has any of it: so the path is measured here, too. */
 bool window_taken(struct window *w, struct window_share *s, size_t n, uint64_t now_ms)
 {
 	bool grew;
@@ -331,8 +326,8 @@ uint32_t window_due(uint32_t size, size_t held, int64_t told, bool eager)
 {
 	int64_t untold = (int64_t)size - (int64_t)held - told;
 
-	/* A client stands still on a path that has more than half of a window on the way, or where
-	 * others have as much. */
+	/* A client stalls on a path with more than half of a window in flight, or if others have as
+	 * much. */
 	if (untold > size / (eager || size > START ? DUE_WIDE : DUE_PART))
 		return (uint32_t)untold;
 	return untold > 0 && untold > told ? (uint32_t)untold : 0;

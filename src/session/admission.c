@@ -1,7 +1,7 @@
 /*
- * admission: asks the tally for the rate, and keeps the number with the client's account, whose
- * share all workers see by the tally. Called by stream_handshake.c behind the PROXY header, and by
- * session.c at the end.
+ * admission: asks the tally for the rate, and keeps the number in the client's account, which all
+ * workers see by the tally. Called by stream_handshake.c after the PROXY header, and by session.c
+ * at the end.
  */
 #include "session/admission.h"
 

@@ -1,7 +1,7 @@
 /*
- * admission: whether a client may have one connection more, by new-connections-per-second and
- * connections-per-client, over all workers. A kind of session asks once it is known whose
- * connection it is, before it does any work for it.
+ * admission: decides if a client may have one connection more, by new-connections-per-second and
+ * connections-per-client, over all workers. A kind of session asks once the client is known, before
+ * any other work.
  */
 #ifndef H2D_SESSION_ADMISSION_H
 #define H2D_SESSION_ADMISSION_H
@@ -10,8 +10,8 @@
 #include "session/session.h"
 
 /*
- * Counts s for its client. False: that is over a limit, which is logged, and s is only to be ended.
- * Connections of admin listeners, trusted proxies and exempt clients are not counted.
+ * Counts s for its client. False: it exceeds a limit, which is logged, and s must end. Connections
+ * of admin listeners, trusted proxies and exempt clients are not counted.
  */
 bool admission_ask(struct session *s, const struct http_env *env);
 

@@ -1,7 +1,7 @@
 /*
  * session: the life of a connection, and session_go(), the one function that writes its state. A
- * kind makes a session and frees it; what ends it earlier is its own kind, its timer, or a worker
- * that leaves or has no room.
+ * kind makes a session and frees it; its kind, its timer, or a worker that drains or is full may
+ * end it earlier.
  */
 #include "session/session.h"
 
@@ -105,15 +105,15 @@ void session_fini(struct session *s)
 void session_open(struct session *s)
 {
 	session_go(s, SESSION_OPEN);
-	/* A client in the middle of its handshake has its first request answered all the same. */
+	/* A client in its handshake still gets an answer to its first request. */
 	if (s->all->draining)
 		session_drain(s);
 }
 
 void session_drain(struct session *s)
 {
-	/* Nobody waits for the connection of a worker that leaves; one that is idle for too long,
-	 * or makes room, has had its time. */
+	/* A draining worker does not wait for a connection; one evicted or idle for too long has
+	 * had its time. */
 	bool patient = s->all->draining && s->state == SESSION_OPEN;
 
 	if (s->state == SESSION_OPEN)
@@ -189,8 +189,8 @@ void session_log_timeout(const struct session *s, const struct err *err)
 	struct session_look look;
 
 	session_look(s, &look);
-	/* Browsers open connections that they may need, and balancers to see whether anybody
-	 * listens. */
+	/* Browsers open connections that they may need, and load balancers to check for a
+	 * listener. */
 	if (look.heard)
 		err_log(err, &s->http.peer);
 	else

@@ -1,7 +1,7 @@
 /*
- * session_timer: asks the kind what a session waits for, and sets the time for that. The kind calls
- * it after each turn; it ends sessions by session_drain() and session_kill(), and never closes or
- * frees anything itself.
+ * session_timer: asks the kind for a session's need, and sets its timeout. The kind calls it after
+ * each turn; it ends sessions by session_drain() and session_kill(), and never closes or frees them
+ * itself.
  */
 #include "session/session_timer.h"
 
@@ -14,7 +14,7 @@ void session_timer_set(struct session *s, uint64_t ms)
 	timer_arm(&s->all->loop->wheel, &s->timer, clock_ms() + ms);
 }
 
-/* Milliseconds that what s needs may take; what the peer has no part in has no timeout. */
+/* Milliseconds for the need of s; one without the peer's part has no timeout. */
 static uint64_t timeout_ms(const struct session *s)
 {
 	const struct session_timeouts *t = &s->all->timeouts;
@@ -33,7 +33,7 @@ static uint64_t timeout_ms(const struct session *s)
 	}
 }
 
-/* As much as the least rate demands has passed since the timer was set. */
+/* True: the least rate's bytes have passed since the timer was set. */
 static bool progress(const struct session *s, struct session_need now)
 {
 	const struct session_timeouts *t = &s->all->timeouts;
@@ -44,8 +44,7 @@ static bool progress(const struct session *s, struct session_need now)
 	return now.wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
 }
 
-/* The timer stays as it is set. Where output is waited for, only what the peer takes of it counts.
- */
+/* True: the timer stays set. For output, only the bytes taken by the peer count. */
 static bool goes_on(const struct session *s, struct session_need now)
 {
 	return now.wait == s->need.wait &&
@@ -91,7 +90,7 @@ static const struct err *timeout_of(const struct session *s)
 	}
 }
 
-/* The peer has taken what is waited for, and no event has said so. */
+/* True: the peer has taken the awaited bytes, without an event. */
 static bool went_on(struct session *s)
 {
 	struct session_need now;

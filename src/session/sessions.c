@@ -1,7 +1,7 @@
 /*
- * sessions: walks the connections of a worker, and chooses who leaves when there is no room. Those
- * that are dead and not freed are among them, for they hold references until then. It ends sessions
- * by session_drain() and session_kill(), and never closes or frees one itself.
+ * sessions: walks the connections of a worker, and chooses which to evict when there is no room.
+ * Dead ones are included until they are freed, because they hold references. It ends sessions by
+ * session_drain() and session_kill(), and never closes or frees one itself.
  */
 #include "session/sessions.h"
 
@@ -13,9 +13,9 @@
 #include "base/log.h"
 
 enum {
-	LEAVING_MAX = 64, /* told to leave and waited for: a peer that is gone does not answer */
-	SILENT_MS = 1000, /* within which a peer that means to ask has asked */
-	LOOKS_MAX = 64,   /* silent ones whose sockets are looked at, each time */
+	LEAVING_MAX = 64, /* told to leave and awaited: a dead peer does not answer */
+	SILENT_MS = 1000, /* time for a peer to send its request */
+	LOOKS_MAX = 64,   /* silent ones whose sockets are checked, each time */
 };
 
 void sessions_init(struct sessions *all, struct loop *loop)
@@ -82,13 +82,13 @@ void sessions_tick(struct sessions *all)
 
 /* --- room for others -------------------------------------------------------------------------- */
 
-/* Whether s, which leaves, has nothing more to say or to be told. */
+/* True if s, which leaves, is done in both directions. */
 static bool is_done(const struct session *s)
 {
 	return s->state == SESSION_DEAD || s->state == SESSION_LINGER;
 }
 
-/* A request may be under way on one that leaves: it came before the peer knew. */
+/* A leaving one may have a request under way, sent before the peer knew. */
 static bool is_idle(const struct session *s)
 {
 	return s->protocol == NULL || s->ops->waits(s).wait == PROTO_IDLE;
@@ -106,7 +106,7 @@ static struct session *find_leaving(const struct sessions *all, bool (*is)(const
 }
 
 /*
- * Whether one more may be told to leave: few are waited for, or one of those can be ended without
+ * True if one more may be told to leave: few are awaited, or one of those can be ended without
  * loss, which is done if end is set.
  */
 static bool may_leave(const struct sessions *all, bool end)
@@ -123,7 +123,7 @@ static bool may_leave(const struct sessions *all, bool end)
 	return s != NULL;
 }
 
-/* Bytes that nobody has read may be its request: then it is this worker that was late. */
+/* Unread bytes may be its request: then this worker was late. */
 static bool has_unread(const struct session *s)
 {
 	struct session_look look;
@@ -132,7 +132,7 @@ static bool has_unread(const struct session *s)
 	return look.unread > 0;
 }
 
-/* The eldest that has nothing under way to us. */
+/* The oldest without bytes for us. */
 static struct session *first_silent(const struct sessions *all)
 {
 	unsigned looks = 0;
@@ -153,7 +153,7 @@ bool sessions_may_evict(const struct sessions *all)
 	return (!list_empty(&all->idle) && may_leave(all, false)) || first_silent(all) != NULL;
 }
 
-/* As its timer would later. A peer that has asked for nothing need not be told. */
+/* Ends it like its timer. A peer without a request need not be told. */
 static void end_silent(struct session *s)
 {
 	const struct err *err = ERR_TIMEOUT_HEADER;

@@ -1,6 +1,6 @@
 /*
- * store: the calls of h2d/handler.h that store and remove files (h2d_store…): what a request says,
- * which plan it follows, and its hook. Never blocks.
+ * store: the calls of h2d/handler.h that store and remove files (h2d_store…): reads the request,
+ * chooses its plan, and sets its hook. Never blocks.
  */
 #include "store/store.h"
 
@@ -10,7 +10,7 @@
 #include "request/gate.h"
 #include "request/handler_call.h"
 
-/* Memory for the paths and descriptions of a form's files, with names as long as may be; the
+/* Memory for the paths and descriptions of a form's files, with names of any legal length; the
  * request's own is left to its handler. */
 enum { ARENA_CAP = 8 << 20 };
 
@@ -26,7 +26,7 @@ static void pump_task(struct task *t)
 	store_pump(LIST_ENTRY(t, struct store, pump));
 }
 
-/* The body is looked at when the turn ends: pieces that come together are written together. */
+/* Reads the body when the turn ends: pieces that come together are written together. */
 static void on_body(struct h2d_req *req)
 {
 	struct store *s = store_of(req);
@@ -39,8 +39,8 @@ static void on_gone(struct h2d_req *req)
 	struct store *s = store_of(req);
 	size_t n;
 
-	/* Refused for its body, say, before it is known who may write: s is not there for the word.
-	 */
+	/* Refused, say for its body, before its writers are known: the gate's answer would find s
+	 * freed. */
 	if (req->gate != NULL)
 		gate_leave(req);
 	if (s->taken > 0)
@@ -59,10 +59,10 @@ static bool takes_body(const struct store_plan *plan)
 	return plan->steps[STORE_TAKE].run != NULL;
 }
 
-/* --- what the request says -------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
-/* A condition that counts for a change (RFC 9110, 13.2.1), or a digest of what may come in several
- * requests. */
+/* True: a condition that counts for a change (RFC 9110, 13.2.1), or a digest of content that may
+ * come in several requests. */
 static bool is_kept(const struct store *s, const struct field *f)
 {
 	const unsigned change = COND_IF_MATCH | COND_IF_NONE_MATCH | COND_IF_UNMODIFIED_SINCE;
@@ -72,7 +72,7 @@ static bool is_kept(const struct store *s, const struct field *f)
 	return (cond_fields(f, 1) & change) != 0 || (s->work.part != NULL && digest);
 }
 
-/* Copies the fields that hold until the file is in its place. */
+/* Copies the headers that are needed until the file is in its place. */
 static bool copy_conditions(struct store *s)
 {
 	const struct h2d_req *req = s->req;
@@ -107,7 +107,7 @@ static void copy_etag(struct etag *to, const struct image_body *from)
 	to->n = IMAGE_ETAG;
 }
 
-/* The entity tags that clients may know the file by. */
+/* Copies the entity tags that clients may have for the file. */
 static void copy_etags(struct store *s)
 {
 	const struct image_entry *e = NULL;
@@ -125,7 +125,7 @@ static void copy_etags(struct store *s)
 		copy_etag(&s->work.coded[c], &e->variants[c]);
 }
 
-/* Reads what the request says of its content. */
+/* Reads the request's headers about its content. */
 static const struct err *check_body(struct store *s)
 {
 	static const struct slice names[] = { SLICE_LIT("content-digest"),
@@ -135,7 +135,7 @@ static const struct err *check_body(struct store *s)
 	struct store_work *w = &s->work;
 	const struct err *err = NULL;
 
-	/* A GET would give it without its coding. */
+	/* A GET would return it without its coding. */
 	f = field_find(fields, n, SLICE("content-encoding"));
 	if (f != NULL && !slice_ieq(f->value, SLICE("identity")))
 		return ERR_CONTENT_CODING;
@@ -199,7 +199,7 @@ static const struct err *check_path(const struct store *s, struct slice path)
 	const struct err *err = NULL;
 	const char *slash;
 
-	/* A name that is missing may have no bytes, p NULL. */
+	/* A missing name may have no bytes, p NULL. */
 	if (path.n == 0)
 		return folders > 0 ? NULL : file_name_check(path);
 	while (err == NULL && (slash = memchr(path.p, '/', path.n)) != NULL) {
@@ -214,7 +214,7 @@ static const struct err *check_path(const struct store *s, struct slice path)
 	return err == NULL && folders > depth ? ERR_FILE_NAME_DEPTH : err;
 }
 
-/* The folders in front of the name of a file; those of a form have no name behind them. */
+/* Cuts off the directories before the name of a file; a form's path has no name. */
 static struct slice cut_folder(const struct store *s, struct slice *name)
 {
 	struct slice path = *name;
@@ -225,7 +225,7 @@ static struct slice cut_folder(const struct store *s, struct slice *name)
 	return slice_of(path.p, name->n < path.n ? path.n - name->n - 1 : 0);
 }
 
-/* Copies what jobs need of the configuration and of the request. */
+/* Copies the parts of configuration and request that jobs need. */
 static const struct err *set_up(struct store *s, struct slice name)
 {
 	bool named = s->plan != &store_form;
@@ -248,7 +248,7 @@ static const struct err *set_up(struct store *s, struct slice name)
 	return store_gate_has_writers(s, named ? w->name : "") ? NULL : ERR_UPLOAD_WRITERS;
 }
 
-/* Checks the request; NULL: nothing is wrong with it. */
+/* Checks the request; NULL: no error. */
 static const struct err *check_request(struct store *s, struct slice name, struct slice token)
 {
 	bool is_form = s->plan == &store_form;
@@ -283,7 +283,7 @@ static void start_upload(struct h2d_req *req, const struct store_plan *plan, str
 	}
 	req_hook(req, takes_body(plan) ? &upload_hook : &removal_hook, s);
 	err = check_request(s, name, token);
-	/* The client may ask for an upload that can be resumed, and did not. */
+	/* The client may request a resumable upload, and did not. */
 	if (plan == &store_resumable && s->work.part == NULL)
 		s->plan = &store_whole;
 	if (err != NULL)

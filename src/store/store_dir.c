@@ -1,7 +1,7 @@
 /*
- * store_dir: locks, counts, hides, sweeps and makes folders by system calls relative to the open
- * folder. Called by store_file.c and store_work.c in threads; it never follows a link and never
- * touches a name that is not its own.
+ * store_dir: locks, counts, hides, sweeps and makes directories by system calls relative to the
+ * open one. Called by store_file.c and store_work.c in threads; it never follows a link and touches
+ * only its own names.
  */
 #include "store/store_dir.h"
 
@@ -27,7 +27,7 @@ enum {
 	TAG_DIGITS = 16,
 	MODE = 0666,
 	FOLDER_MODE = 0777,
-	GUARD_MODE = 0600, /* machines that share a folder may share it among users, too */
+	GUARD_MODE = 0600, /* machines that share a directory may share it among users, too */
 	TRIES = 8,
 };
 
@@ -68,9 +68,9 @@ void store_dir_close(struct store_dir *d)
 
 /* --- its lock --------------------------------------------------------------------------------- */
 
-/* Opens the file that is locked instead of the folder: every local user who may read that could
- * lock it, and where it is shared its lock would not leave the machine. The descriptor, or -errno.
- */
+/* Opens the file that is locked in place of the directory: any local user who may read a directory
+ * could lock it, and on a shared one its lock would not leave the machine. The descriptor, or
+ * -errno. */
 static int open_guard(const struct store_dir *d)
 {
 	int fd = openat(d->fd, GUARD, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
@@ -118,7 +118,7 @@ void store_dir_refresh(const struct store_dir *d)
 
 int store_dir_sync(int fd)
 {
-	/* EINVAL: a file system that has nothing to sync. */
+	/* EINVAL: a file system without sync. */
 	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }
 
@@ -134,7 +134,7 @@ DIR *store_dir_list(const struct store_dir *d)
 
 static int add_costs(int fd, unsigned depth, uint64_t *bytes);
 
-/* A folder that counts counts with what is in it. */
+/* Adds the cost of a counted directory and its content. */
 static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
 {
 	enum store_dir_kind kind = name[0] == '.' ? store_dir_kind(name) : STORE_DIR_PART;
@@ -191,7 +191,7 @@ static int next_name(struct store_dir *d, char name[STORE_HIDDEN_NAME])
 	return 0;
 }
 
-/* Locks the first hidden name, which fd has open, for as long as the upload lives. 0, or -errno. */
+/* Locks the first hidden name, open at fd, for as long as the upload lives. 0, or -errno. */
 static int hold_name(struct store_dir *d, int fd)
 {
 	int rc;
@@ -201,7 +201,7 @@ static int hold_name(struct store_dir *d, int fd)
 	rc = store_lock_try((struct store_lock){ .fd = fd });
 	if (rc < 0)
 		return rc;
-	/* The file may be closed before the upload is over: the lock stays with this one. */
+	/* The file may be closed before the end of the upload: this one keeps the lock. */
 	d->lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return d->lock >= 0 ? 0 : -errno;
 }
@@ -223,7 +223,7 @@ int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME])
 	return 0;
 }
 
-/* Another process that sweeps may have been between the name and its lock. */
+/* True: another process may have swept between the name and its lock. */
 static bool was_swept(int fd)
 {
 	struct stat st;
@@ -268,7 +268,7 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 		fd = openat(d->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, MODE);
 		if (fd >= 0)
 			return fd;
-		/* Answers of file systems and kernels without it. */
+		/* Results of file systems and kernels without it. */
 		if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)
 			return -errno;
 		d->no_tmpfile = true;
@@ -276,7 +276,7 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 	return create_hidden(d, hidden);
 }
 
-/* --- the dead --------------------------------------------------------------------------------- */
+/* --- dead uploads ----------------------------------------------------------------------------- */
 
 static bool is_temp(const char *p)
 {
@@ -317,8 +317,8 @@ void store_dir_token(const char *name, char token[STORE_TOKEN + 1])
 	token[STORE_TOKEN] = '\0';
 }
 
-/* NFS locks what is open for writing; another user's file is open for reading only. The descriptor,
- * or -1. */
+/* NFS locks files that are open for writing; another user's file is opened for reading only. The
+ * descriptor, or -1. */
 static int open_to_lock(const struct store_dir *d, const char *name)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -327,7 +327,7 @@ static int open_to_lock(const struct store_dir *d, const char *name)
 	return fd >= 0 || errno != EACCES ? fd : openat(d->fd, name, O_RDONLY | flags);
 }
 
-/* Whether the upload behind the hidden name is dead: its lock is free. */
+/* True if the upload of the hidden name is dead: its lock is free. */
 static bool is_dead(const struct store_dir *d, const char *name)
 {
 	char first[STORE_HIDDEN_NAME];
@@ -344,9 +344,8 @@ static bool is_dead(const struct store_dir *d, const char *name)
 	return dead;
 }
 
-/* Removes the name of a dead upload: 1; 0: it lives; -errno. While files are given their names,
- * which takes the folder's lock, the name that has the upload's own lock may be gone before others.
- */
+/* Removes the name of a dead upload: 1; 0: it lives; -errno. While files get their names, under the
+ * directory's lock, the name with the upload's own lock may be removed before others. */
 static int remove_dead(struct store_dir *d, const char *name)
 {
 	int rc = store_dir_lock(d, NULL);
@@ -376,9 +375,9 @@ int store_dir_sweep(struct store_dir *d)
 	return n;
 }
 
-/* --- folders below it ------------------------------------------------------------------------- */
+/* --- directories below it --------------------------------------------------------------------- */
 
-/* The descriptor of folder, or -errno. */
+/* Finds the directory folder: its descriptor, or -errno. */
 static int find_folder(int fd, const char *folder)
 {
 	int rc = beneath_open(fd, folder, BENEATH_DIR | BENEATH_SAME_MOUNT);
@@ -403,7 +402,7 @@ void store_dir_enter(struct store_dir *d, const char *folder)
 		leave(d);
 }
 
-/* Makes the folder of that name in fd, if it is missing, and opens it. *made counts. */
+/* Makes the directory of that name in fd, if it is missing, and opens it. *made counts. */
 static int make_one(int fd, const char *name, unsigned *made)
 {
 	int rc;

@@ -1,7 +1,7 @@
 /*
- * store_end: how an upload ends: what a failure is logged as and answered with, the keepers' word
- * on what was stored, the handler's call, the page for a person whose form was stored, who has a
- * browser and no use for JSON. On the loop; never touches the disk.
+ * store_end: the end of an upload: the log line and answer of a failure, the keepers' answers about
+ * stored files, the handler's call, and a page for browsers, which cannot use JSON after a form. On
+ * the loop; never touches the disk.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,9 +30,9 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 	store_leave(s);
 }
 
-/* --- what went wrong -------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
-/* Errors of system calls, and what each means to the client. */
+/* Errors of system calls, and the client's error for each. */
 static const struct {
 	int error;
 	const struct err *const *err;
@@ -72,7 +72,7 @@ void store_fail(struct store *s, struct store_result r)
 	store_leave(s);
 }
 
-/* --- what was stored -------------------------------------------------------------------------- */
+/* --- stored files ----------------------------------------------------------------------------- */
 
 struct slice store_own_path(struct store *s, const char *name)
 {
@@ -129,7 +129,7 @@ static int status_of_success(const struct store *s)
 	return w->nfiles > 0 && w->files[0]->created ? 201 : 204;
 }
 
-/* Answers: every worker has the files. */
+/* Answers when every worker has the files. */
 static void succeed(struct store *s)
 {
 	const struct store_work *w = &s->work;
@@ -152,7 +152,7 @@ static void succeed(struct store *s)
 	store_answer(s, status_of_success(s), files, w->nfiles);
 }
 
-/* --- the keepers' word ------------------------------------------------------------------------ */
+/* --- the keepers' answers --------------------------------------------------------------------- */
 
 static void marked(struct doubt *d)
 {
@@ -191,14 +191,14 @@ void store_tell(struct store *s)
 		store_fail(s, store_errno(-ENOMEM));
 		return;
 	}
-	s->nwaits = 1; /* this function */
+	s->nwaits = 1; /* for this function */
 	for (unsigned i = 0; i < n; i++)
 		ask_keepers(s, w->nfiles > 0 ? w->files[i]->name : w->name);
 	if (--s->nwaits == 0)
 		succeed(s);
 }
 
-/* --- what a person is shown ------------------------------------------------------------------- */
+/* --- a page for people ------------------------------------------------------------------------ */
 
 static bool wants_page(const struct h2d_req *req)
 {
@@ -206,7 +206,7 @@ static bool wants_page(const struct h2d_req *req)
 	       accept_weight(req->fields, req->nfields, SLICE("application/json"));
 }
 
-/* The path of the folder's listing, encoded; NULL: it has none, or memory is out. */
+/* The path of the directory's listing, encoded; NULL: none, or memory is out. */
 static const char *listing_of(struct store *s)
 {
 	const struct site *site = s->req->site;

@@ -1,6 +1,6 @@
 /*
  * store_file: writes, hashes, syncs, names and removes one file. Called by the steps of an upload
- * in threads; knows nothing of requests and never waits for the network.
+ * in threads; independent of requests; never waits for the network.
  */
 #include "store/store_work.h"
 
@@ -92,7 +92,7 @@ struct store_result store_sum_compare(
 	return store_refuse(err);
 }
 
-/* --- what is written -------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 int store_file_begin(struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max)
 {
@@ -118,7 +118,7 @@ int store_file_adopt(struct store_file *f, int fd, struct slice name, const char
 	return lseek(fd, (off_t)size, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* v is used up. */
+/* Uses up v. */
 static int write_all(int fd, struct iovec *v, int n)
 {
 	while (n > 0) {
@@ -138,7 +138,7 @@ static int write_all(int fd, struct iovec *v, int n)
 	return 0;
 }
 
-/* The disk begins while the rest comes, and fsync(2) has little left. What fails, fails there. */
+/* The disk starts early, to leave fsync(2) little. A failure recurs there. */
 static void send_off(struct store_file *f)
 {
 	uint64_t n = f->size - f->on_its_way;
@@ -195,7 +195,7 @@ int store_file_shelve(struct store_file *f, struct store_dir *d)
 
 /* --- its name --------------------------------------------------------------------------------- */
 
-/* Gives it the name, which nothing has. */
+/* Gives it the name, which is free. */
 static int link_new(const struct store_file *f, const struct store_dir *d)
 {
 	char self[32];
@@ -206,8 +206,8 @@ static int link_new(const struct store_file *f, const struct store_dir *d)
 	return 0;
 }
 
-/* Whether the name is this file's already. NFS may have done what it was asked to do twice, for the
- * first answer was lost. */
+/* True if the name is this file's already: NFS may have repeated a call whose first answer was
+ * lost. */
 static bool is_named(const struct store_file *f, const struct store_dir *d)
 {
 	struct stat own, there;
@@ -225,14 +225,14 @@ static int rename_new(struct store_file *f, const struct store_dir *d)
 	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* The file system cannot; a link is never put over anything either. */
+	/* The file system cannot; a link never replaces a name either. */
 	if (linkat(d->fd, f->hidden, d->to, f->name, 0) == 0)
 		return 0;
 	return errno == EEXIST && is_named(f, d) ? 0 : -errno;
 }
 
-/* Opens the file of that name if it is long: losing the name does not free it then. The descriptor,
- * or -1. */
+/* Opens the file of that name if it is long, so that the loss of the name does not free it. The
+ * descriptor, or -1. */
 static int keep_open(const struct store_dir *d, const char *name)
 {
 	int fd = beneath_open(d->to, name, BENEATH_PATH | BENEATH_NO_LINK);
@@ -252,8 +252,7 @@ static int replace(struct store_file *f, struct store_dir *d)
 
 	if (rc < 0)
 		return rc;
-	/* A client of NFS would give it another name first, as it is open here: for a moment there
-	 * were none. */
+	/* An NFS client would first rename it, as it is open here: for a moment it had no name. */
 	if (!d->shared)
 		f->replaced = keep_open(d, f->name);
 	if (renameat(d->fd, f->hidden, d->to, f->name) < 0)
@@ -290,9 +289,9 @@ void store_file_drop(struct store_file *f, const struct store_dir *d)
 	f->fd = -1;
 }
 
-/* --- what is there ---------------------------------------------------------------------------- */
+/* --- existing files --------------------------------------------------------------------------- */
 
-/* Reads the identity of what fd has open, *seen_ns being the time just before. 0, or -errno. */
+/* Reads the identity of fd's file, *seen_ns being the time just before. 0, or -errno. */
 static int look_at_file(int fd, struct file_id *id, int64_t *seen_ns)
 {
 	struct stat st = { 0 };
@@ -322,7 +321,7 @@ static int hash_once(int fd, uint64_t hash_max, struct etag *e)
 	return rc == 0 && !file_id_eq(&before, &after) ? -EAGAIN : rc;
 }
 
-/* Makes its entity tag; a file that is being written to has none. */
+/* Makes its entity tag; a file being written has none. */
 static int tag_of(int fd, uint64_t hash_max, struct etag *e)
 {
 	int rc = -EAGAIN;
@@ -334,7 +333,7 @@ static int tag_of(int fd, uint64_t hash_max, struct etag *e)
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-/* The struct made of what st says. */
+/* Makes the struct from st. */
 static struct store_there there_of(const struct stat *st)
 {
 	return (struct store_there){
@@ -345,8 +344,8 @@ static struct store_there there_of(const struct stat *st)
 	};
 }
 
-/* Opens what has the name: its entity tag if it is wanted, and whether it is there at all. A kernel
- * that believes names finds out only now that another machine has removed it. */
+/* Opens the file of that name: for its entity tag, if needed, and to see if it exists. A kernel
+ * with cached names finds only now that another machine has removed it. */
 static int look_inside(
 	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there)
 {

@@ -1,6 +1,6 @@
 /*
- * store_form: the files of a form, as they come one behind the other. Steps run in threads; the
- * form is read by http/multipart.h.
+ * store_form: the files of a form, in the order of the body. Steps run in threads; the form is read
+ * by http/multipart.h.
  */
 #include "store/store_work.h"
 
@@ -8,7 +8,7 @@
 
 enum { OPEN_MAX = 8 }; /* files whose descriptors are kept */
 
-/* Adds the cost of the file that this one will replace to what does not count. 0, or -errno. */
+/* Adds the cost of the file that this one replaces to the uncounted. 0, or -errno. */
 static int look_for_replaced(struct store_work *w, struct slice name)
 {
 	char text[FILE_NAME_LEN_MAX + 1] = "";
@@ -31,7 +31,7 @@ static struct store_result begin_part(struct store_work *w)
 	const struct err *err;
 	int rc;
 
-	/* A browser sends an empty one for a field without a chosen file. */
+	/* Browsers send an empty one for an input without a chosen file. */
 	if (!part->has_filename || part->filename.n == 0)
 		return STORE_OK;
 	err = file_name_check(name);
@@ -43,7 +43,7 @@ static struct store_result begin_part(struct store_work *w)
 	return rc == 0 ? store_work_add_file(w, name) : store_errno(rc);
 }
 
-/* Whether the part of the form that is being read is a file. */
+/* True if the current part of the form is a file. */
 static bool in_file(const struct store_work *w)
 {
 	return w->last != NULL && !w->last->ended;

@@ -1,6 +1,6 @@
 /*
- * store_gate: who may write, and the place among the open files that an upload waits for. On the
- * loop; never blocks.
+ * store_gate: checks writers, and waits for an upload's place among the open files. On the loop;
+ * never blocks.
  */
 #include <errno.h>
 
@@ -32,7 +32,7 @@ static uint64_t came(struct place *p)
 	return waits ? s->req->record.bytes_in : PLACES_BUSY;
 }
 
-/* Until the upload is over, whatever becomes of its request. False: its client has too many. */
+/* Counts until the upload is over, even after its request. False: its client has too many. */
 static bool count_upload(struct store *s)
 {
 	struct h2d_req *req = s->req;
@@ -58,7 +58,7 @@ static void take_place(struct store *s)
 		store_fail(s, store_refuse(ERR_UPLOADS));
 		return;
 	}
-	/* The gate has said whose the request is. */
+	/* The gate has found the request's user. */
 	if (p != NULL)
 		p->user = arena_printf(&s->arena, "%.*s", SLICE_ARG(s->req->user));
 	if (p != NULL && p->user == NULL) {
@@ -123,7 +123,7 @@ void store_gate(struct store *s)
 		store_fail(s, store_errno(-ENOMEM));
 }
 
-/* The names in a form are known behind its end; each has a path in the folder and one of /files. */
+/* The names in a form are known at its end; each has a path in the directory and one of /files. */
 void store_gate_files(struct store *s)
 {
 	const struct store_work *w = &s->work;

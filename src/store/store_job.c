@@ -1,6 +1,6 @@
 /*
  * store_job: the states of an upload, and its steps in threads, one job after the other, down to
- * its last one. A thread touches the job's part of struct store alone.
+ * its last one. A thread touches only the job's part of struct store.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void store_go(struct store *s, enum store_state state)
 
 /* --- in a thread ------------------------------------------------------------------------------ */
 
-/* Opens the folder in what the root's path names now. */
+/* Opens the directory below the present root. */
 static int open_folder(struct store *s)
 {
 	struct disk_root *newer = disk_root_look(s->tree, s->root);
@@ -49,7 +49,7 @@ static struct store_result run_step(struct store *s)
 	return rc == 0 ? s->plan->steps[s->state].run(&s->work) : store_errno(rc);
 }
 
-/* Whether later steps need what is open. An upload that can be resumed may have more to keep. */
+/* True if later steps need the open files. A resumable upload may have more to keep. */
 static bool goes_on(const struct store *s)
 {
 	return s->state != STORE_KEEP && s->plan->steps[STORE_TAKE].run != NULL &&
@@ -86,11 +86,11 @@ void store_submit(struct store *s, enum store_state state)
 	store_go(s, state);
 	s->job.work = step_work;
 	s->job.owner = s->req != NULL ? s->req->conn : NULL;
-	/* A thread may have it, and have done it, when this returns. */
+	/* A thread may have it, or have done it, on return. */
 	rc = offload_submit(s->disk->offload, &s->job);
 	if (rc == 0)
 		return;
-	/* No thread: the loop closes what is open, as nobody else will. */
+	/* No thread: the loop closes open files, as no other will. */
 	close_all(s);
 	store_work_free_replaced(&s->work);
 	s->result = store_errno(rc);
@@ -131,7 +131,7 @@ void store_retire(struct store *s)
 	free_all(s);
 }
 
-/* Whether a thread has s, or it is in line for one. */
+/* True if a thread has s, or it is queued. */
 static bool is_busy(const struct store *s)
 {
 	return s->state == STORE_DROP || s->plan->steps[s->state].run != NULL;

@@ -1,6 +1,6 @@
 /*
  * store_lock: flock(2), and locks of bytes that belong to an open file (F_OFD_SETLK). Called in
- * threads by the other store_*.c; it keeps nothing.
+ * threads by the other store_*.c; it has no state.
  */
 #include "store/store_dir.h"
 
@@ -28,7 +28,7 @@ static int set_lock(struct store_lock l, short type)
 		rc = l.n > 0 ? set_range(l, type)
 			     : flock(l.fd, type == F_UNLCK ? LOCK_UN : LOCK_EX | LOCK_NB);
 	} while (rc < 0 && errno == EINTR);
-	/* fcntl(2) may say EACCES for EAGAIN. */
+	/* fcntl(2) may return EACCES for EAGAIN. */
 	return rc == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
 }
 
@@ -41,7 +41,7 @@ int store_lock_wait(struct store_lock l, const struct job *job)
 {
 	int rc = store_lock_try(l);
 
-	/* The wait ends: another program may keep the lock, and flock(2) knows no deadline. */
+	/* Polls: another program may keep the lock, and flock(2) has no deadline. */
 	for (int ms = 0; rc == -EAGAIN && ms < WAIT_MAX_MS; ms++) {
 		if (job != NULL && job_unwanted(job))
 			return -ECANCELED;

@@ -1,6 +1,6 @@
 /*
- * store_part: how a request begins a resumable upload, goes on with it, asks for it or ends it.
- * Steps run in threads; what one changes, it changes having entered by the ticket.
+ * store_part: begins, continues, queries and ends a resumable upload. Steps run in threads; each
+ * enters by the ticket before it changes files.
  */
 #include "store/store_part.h"
 
@@ -9,8 +9,8 @@
 
 #include "request/body.h"
 
-/* Agrees on the length of the whole: what is known of it must not contradict what this request says
- * (4.1.3 of the draft). */
+/* Agrees on the length of the whole: a known one must not contradict this request's (4.1.3 of the
+ * draft). */
 static struct store_result agree(struct store_work *w, uint64_t known)
 {
 	struct store_part *p = w->part;
@@ -47,7 +47,7 @@ static struct store_result measure(struct store_work *w, uint64_t fixed)
 
 /* --- the two files ---------------------------------------------------------------------------- */
 
-/* Makes the part, which fd has open, a file of w that is appended to. 0, or -errno. */
+/* Makes the part, open at fd, a file of w for appending. 0, or -errno. */
 static int adopt_part(struct store_work *w, int fd)
 {
 	char hidden[STORE_HIDDEN_NAME];
@@ -61,13 +61,13 @@ static int adopt_part(struct store_work *w, int fd)
 	return store_file_adopt(f, fd, slice_str(w->name), hidden, w->size, store_work_sum_max(w));
 }
 
-/* The cost of the ticket, and of its part while that has no bytes. */
+/* The cost of the ticket, and of its part without bytes. */
 static uint64_t files_cost(const struct store_work *w)
 {
 	return store_ticket_cost(w->name, w->part->user, w->fields, w->nfields) + STORE_DIR_FILE;
 }
 
-/* Makes the ticket, and its part: the descriptor of that, or -errno. */
+/* Makes the ticket and its part: the part's descriptor, or -errno. */
 static int create_files(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -139,7 +139,7 @@ static struct store_result begin_new(struct store_work *w)
 	return store_ok(r) ? create_part(w) : r;
 }
 
-/* Whether the upload is this file's and this user's; others are told that there is none. */
+/* True if the upload is this file's and this user's; others get "none". */
 static bool is_mine(const struct store_work *w, const struct store_ticket *t)
 {
 	return strcmp(t->name, w->name) == 0 &&
@@ -147,9 +147,8 @@ static bool is_mine(const struct store_work *w, const struct store_ticket *t)
 }
 
 /*
- * Opens what came; the ticket is entered. Where names are believed for a while the part's may lead
- * to the file that it has become at another machine: that is never appended to. As
- * store_ticket_part().
+ * Opens the part; the ticket is entered. If names are cached for a while the part's may be that of
+ * the file it became on another machine: that is never appended to. Errors of store_ticket_part().
  */
 static int open_part(const struct store_work *w, uint64_t *size)
 {
@@ -167,7 +166,7 @@ static int open_part(const struct store_work *w, uint64_t *size)
 }
 
 /*
- * Finds the upload and claims it. *fd: what came, and the ticket is entered; -1, and the ticket is
+ * Finds the upload and claims it. *fd: the part, and the ticket is entered; -1, and the ticket is
  * not: the upload is the file already, or that failed.
  */
 static struct store_result claim(struct store_work *w, int *fd)
@@ -192,7 +191,7 @@ static struct store_result claim(struct store_work *w, int *fd)
 	return *fd == -ENOENT ? store_refuse(ERR_UPLOAD_NONE) : store_errno(*fd);
 }
 
-/* Takes conditions and digests from the ticket: the first request spoke for the whole. */
+/* Takes conditions and digests from the ticket: the first request set them for the whole. */
 static struct store_result remember(struct store_work *w, const struct store_ticket *t)
 {
 	w->fields = t->fields;
@@ -204,7 +203,7 @@ static struct store_result remember(struct store_work *w, const struct store_tic
 	return STORE_OK;
 }
 
-/* Continues the upload where it ends; the ticket is entered. */
+/* Continues the upload at its end; the ticket is entered. */
 static struct store_result go_on(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -259,7 +258,7 @@ struct store_result store_part_begin(struct store_work *w)
 	return w->part->goes_on ? begin_again(w) : begin_new(w);
 }
 
-/* --- an upload that is there ------------------------------------------------------------------ */
+/* --- an existing upload ----------------------------------------------------------------------- */
 
 struct store_result store_part_look(struct store_work *w)
 {

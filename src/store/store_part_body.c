@@ -1,6 +1,6 @@
 /*
- * store_part_body: what a request brings of a resumable upload: written, checked, and placed with
- * the last of it. Steps run in threads; what one changes, it changes having entered by the ticket.
+ * store_part_body: the body of a request to a resumable upload: written, checked, and placed with
+ * the last part. Steps run in threads; each enters by the ticket before it changes files.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct store_result write_pieces(struct store_work *w, struct iovec *v, i
 	bool too_long = size > p->length - w->size;
 	struct store_result r;
 
-	/* 4.4.2 of the draft: nothing goes on with an upload that is longer than it was to be. */
+	/* 4.4.2 of the draft: an upload that exceeds its length cannot continue. */
 	if (too_long || size > p->max - w->size) {
 		p->left = STORE_PART_NONE;
 		return store_refuse(too_long ? ERR_UPLOAD_LENGTH : ERR_BODY_TOO_LARGE);
@@ -40,7 +40,7 @@ static struct store_result take_pieces(struct store_work *w, const struct body_p
 	if (!store_ok(r))
 		return r;
 	r = store_work_pieces(w, pieces, write_pieces);
-	/* A machine that goes on with it has to find it. */
+	/* Another machine that continues it must find it. */
 	if (store_ok(r) && w->at.shared && pieces != NULL)
 		r = store_errno(store_dir_sync(w->last->fd));
 	store_ticket_leave(&w->part->ticket);
@@ -52,7 +52,7 @@ struct store_result store_part_take(struct store_work *w)
 	struct store_part *p = w->part;
 	struct store_result r = take_pieces(w, w->pieces);
 
-	/* A body with a digest may have to go again: nothing of it is told before its end. */
+	/* A body with a digest may have to be sent again: its offset is told only at the end. */
 	if (!store_ok(r) || w->size - p->synced < SYNC_AFTER || digest_field_any(&w->digests[0]))
 		return r;
 	r = store_errno(store_dir_sync(w->last->fd));
@@ -84,7 +84,7 @@ static int cut_part(struct store_work *w, uint64_t size)
 	return rc;
 }
 
-/* Holds the body against what the client said of it: content of a wrong one is not appended. */
+/* Checks the body against the client's digests: wrong content is not appended. */
 static struct store_result check_content(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -101,7 +101,7 @@ static struct store_result check_content(struct store_work *w)
 	return rc < 0 ? store_errno(rc) : r;
 }
 
-/* Checks the part, which is as long as this request makes it, and has the disk take it. */
+/* Checks the part, which has this request's length, and syncs it. */
 static struct store_result end_body(struct store_work *w)
 {
 	struct store_part *p = w->part;
@@ -123,7 +123,7 @@ static struct store_result end_body(struct store_work *w)
 	return r;
 }
 
-/* Whether the whole has to be read again. */
+/* True if the whole must be read again. */
 static bool is_unread(const struct store_work *w)
 {
 	return w->part->goes_on && w->part->hashed < w->size && w->size <= w->last->sum_max;
@@ -150,7 +150,7 @@ static int read_to(struct store_work *w, char *buf, uint64_t end)
 	return rc;
 }
 
-/* Ends the file's hashes, and holds them against what the client said. */
+/* Ends the file's hashes, and compares the client's. */
 static struct store_result end_file(struct store_work *w)
 {
 	struct store_file *f = w->last;
@@ -158,7 +158,7 @@ static struct store_result end_file(struct store_work *w)
 	struct store_result r =
 		store_errno(w->part->goes_on && w->size == 0 ? store_part_want_sums(w) : 0);
 
-	/* The file's own is computed once, and compared behind that. */
+	/* The file's own is computed once, and compared afterwards. */
 	other.given[DIGEST_SHA_256] = false;
 	if (store_ok(r))
 		r = store_sum_compare(&f->sum, &other, 1);
@@ -186,12 +186,12 @@ static struct store_result name_file(struct store_work *w)
 	p->complete = store_ok(r);
 	if (r.err != NULL && r.err != ERR_UPLOAD_ROOM)
 		p->left = STORE_PART_NONE;
-	/* A ticket that cannot be written says PLACING: the part is there, or it is the file. */
+	/* A ticket that cannot be written is in PLACING: the part exists, or it is the file. */
 	store_ticket_write(t, store_ok(r) ? STORE_TICKET_PLACED : STORE_TICKET_OPEN);
 	return r;
 }
 
-/* Places the file, as soon as all of the upload is there and hashed. */
+/* Places the file, once the upload is complete and hashed. */
 static struct store_result place_whole(struct store_work *w)
 {
 	struct store_result r;
@@ -234,8 +234,8 @@ struct store_result store_part_read(struct store_work *w)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Takes back what this request added where there is no room for the rest: uploads would take it
- * from each other. The ticket is entered. */
+/* Removes this request's bytes if there is no room for the rest: uploads would take it from each
+ * other. The ticket is entered. */
 static void take_back(struct store_work *w)
 {
 	const struct store_part *p = w->part;

@@ -1,20 +1,20 @@
 /*
- * store_plan: the plans that requests follow: which step each has in a state, and what comes behind
- * it; and the body, which feeds them. Credit for a piece is given when the disk has it, so that a
- * slow disk slows the client and costs no memory.
+ * store_plan: the plans of requests: the step in each state, and its successor; and the body, which
+ * feeds them. Credit for a piece is given when the disk has it, so that a slow disk slows the
+ * client and costs no memory.
  */
 #include "base/clock.h"
 #include "store/store.h"
 
 /*
- * A job has two changes of threads, so a fast client's pieces gather: no more of them than half of
- * what a client may send ahead (H1_WINDOW, and the first of h2_window.c), or it would wait.
+ * A job has two changes of threads, so a fast client's pieces gather: at most half of what a client
+ * may send ahead (H1_WINDOW, and the first of h2_window.c), or it would wait.
  */
 enum { GATHER = 256 << 10, GATHER_MS = 1 };
 
 /* --- the body --------------------------------------------------------------------------------- */
 
-/* Whether the body is this upload's: a handler that has replied meanwhile gave it up. */
+/* True if the body is this upload's: a handler that has replied meanwhile gave it up. */
 static bool may_take(const struct store *s)
 {
 	return s->state == STORE_BODY && req_body_flows(s->req);
@@ -63,14 +63,14 @@ void store_came_back(struct job *j)
 	}
 	if (n > 0)
 		s->req->stream->consume(s->req, n);
-	/* The keepers hear of a change first, though a power cut may undo it. */
+	/* The keepers get a change first, though a power cut may undo it. */
 	if (!store_ok(s->result) && !s->work.changed)
 		store_fail(s, s->result);
 	else
 		s->plan->steps[s->state].then(s);
 }
 
-/* --- what comes behind a step ----------------------------------------------------------------- */
+/* --- after a step ----------------------------------------------------------------------------- */
 
 static void begun(struct store *s)
 {

@@ -1,7 +1,7 @@
 /*
- * store_quota: reads, writes and locks the folder's sum, and makes it anew. Called by store_work.c,
- * store_part.c and store_sweep.c in threads; never trusts what it reads, as far as its own memory
- * goes. No file of the folder but its own is touched.
+ * store_quota: reads, writes, locks and recomputes the directory's sum. Called by store_work.c,
+ * store_part.c and store_sweep.c in threads; its memory is safe from any content of the file. It
+ * touches no other file of the directory.
  */
 #include "store/store_quota.h"
 
@@ -19,7 +19,7 @@
 enum {
 	MODE = 0600,
 	CELLS_MAX = 65536,
-	WALK_SHARE = 20, /* of the time: one part of so many is spent on walking */
+	WALK_SHARE = 20, /* of the time: one part of so many is spent on scans */
 	WALK_TRIES = 3,
 	OLD_S = 600,
 };
@@ -43,7 +43,7 @@ int store_quota_open(struct store_quota *q, const struct store_dir *d)
 	if (q->max == 0)
 		return 0;
 	q->fd = open_file(d);
-	/* Another user made the file: it is made anew. */
+	/* Another user made the file: makes a new one. */
 	if (q->fd == -EACCES && unlinkat(d->fd, NAME, 0) == 0)
 		q->fd = open_file(d);
 	return q->fd >= 0 ? 0 : q->fd;
@@ -86,20 +86,20 @@ static uint64_t less(uint64_t from, uint64_t n)
 	return from > n ? from - n : 0;
 }
 
-/* --- who holds what --------------------------------------------------------------------------- */
+/* --- locks ------------------------------------------------------------------------------------ */
 
 static struct store_lock lock_of_cell(const struct store_quota *q, int64_t cell)
 {
 	return (struct store_lock){ .fd = q->fd, .at = place_of(cell), .n = sizeof(uint64_t) };
 }
 
-/* The sum's own lock: of its beginning, for the rest may be locked by cells. */
+/* The sum's own lock: of its beginning, as cells may lock the rest. */
 static struct store_lock lock_of(const struct store_quota *q)
 {
 	return (struct store_lock){ .fd = q->fd, .n = sizeof(struct store_quota_head) };
 }
 
-/* Empties a cell that is nobody's, and is locked here: what the dead held of it is free. */
+/* Empties a cell without an owner, locked here: frees the bytes of a dead upload. */
 static void empty(struct store_quota *q, int64_t cell)
 {
 	q->head.held = less(q->head.held, read_cell(q, cell));
@@ -134,9 +134,9 @@ static int take_cell(struct store_quota *q)
 	return q->cell >= 0 ? 0 : -EMFILE;
 }
 
-/* --- the folder ------------------------------------------------------------------------------- */
+/* --- the directory ---------------------------------------------------------------------------- */
 
-/* The time at which a name in the folder changed last; 0: not known. */
+/* The time of the last change of a name in the directory; 0: unknown. */
 static int64_t dir_ns(const struct store_dir *d)
 {
 	struct stat st;
@@ -145,9 +145,8 @@ static int64_t dir_ns(const struct store_dir *d)
 }
 
 /*
- * Whether the sum is doubted: names have changed, or the last walk is long ago, as files that
- * others write to change no name. A folder that others change all the time is not walked all the
- * time.
+ * True if the sum is in doubt: names have changed, or the last scan is old, as writes to files by
+ * others change no name. A directory that others keep changing is not scanned all the time.
  */
 static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
 {
@@ -159,8 +158,8 @@ static bool is_doubted(const struct store_quota *q, const struct store_dir *d)
 	return q->head.dir_ns != dir_ns(d) && since >= (rest < SECOND_NS ? SECOND_NS : rest);
 }
 
-/* Walks the folder. found: what its files cost, the folder's time before that, and how long it
- * took. */
+/* Scans the directory. found: the cost of its files, the directory's time before, and the
+ * duration. */
 static int walk_folder(
 	struct store_quota *q, const struct store_dir *d, struct store_quota_head *found)
 {
@@ -182,7 +181,7 @@ static void take_over(struct store_quota *q, const struct store_quota_head *foun
 	q->head.walked_ns = file_id_clock_ns();
 }
 
-/* Walks the folder while the sum is locked: no upload changes it meanwhile. */
+/* Scans the directory while the sum is locked: no upload changes it meanwhile. */
 static int walk_locked(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;
@@ -205,7 +204,7 @@ static bool read_head(struct store_quota *q)
 	       q->head.magic == magic && q->head.cells <= CELLS_MAX;
 }
 
-/* Locks the sum; whoever comes first makes it. 0, or -errno. */
+/* Locks the sum; the first one makes it. 0, or -errno. */
 static int enter(struct store_quota *q, const struct store_dir *d)
 {
 	int rc = store_lock_wait(lock_of(q), NULL);
@@ -219,13 +218,13 @@ static int enter(struct store_quota *q, const struct store_dir *d)
 	return rc;
 }
 
-/* --- how much may be -------------------------------------------------------------------------- */
+/* --- admission -------------------------------------------------------------------------------- */
 
 static bool quota_fits(const struct store_quota *q, uint64_t more, uint64_t replaced)
 {
 	uint64_t there = q->head.used + q->head.held;
 
-	/* None of these is near the end of what a number can be, but they are read from a file. */
+	/* All of these are far from a number's limit, but they are from a file. */
 	return q->head.used <= INT64_MAX && q->head.held <= INT64_MAX && more <= INT64_MAX &&
 	       replaced <= INT64_MAX && less(there + more, replaced) <= q->max;
 }
@@ -235,7 +234,7 @@ bool store_quota_fits(const struct store_quota *q, uint64_t replaced)
 	return q->max == 0 || quota_fits(q, 0, replaced);
 }
 
-/* Admits more bytes, if need be after the dead were buried and a doubted folder was walked. */
+/* Admits more bytes, if need be after dead cells are emptied and the directory is scanned. */
 static struct store_result admit(
 	struct store_quota *q, const struct store_dir *d, uint64_t more, uint64_t replaced)
 {
@@ -325,8 +324,7 @@ void store_quota_close(struct store_quota *q)
 {
 	if (q->fd < 0)
 		return;
-	/* Where the sum cannot be locked, the next upload that wants room finds the cell
-	 * unlocked. */
+	/* If the sum cannot be locked, the next upload that needs room finds the cell unlocked. */
 	if (q->mine > 0 && store_lock_wait(lock_of(q), NULL) == 0) {
 		if (read_head(q)) {
 			let_go(q);
@@ -338,8 +336,8 @@ void store_quota_close(struct store_quota *q)
 	q->fd = -1;
 }
 
-/* A walk during which something changed counts for nothing, and is done again; that of the last try
- * is kept, and doubted. */
+/* A scan during a change does not count, and is repeated; that of the last try is kept, in
+ * doubt. */
 int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 {
 	struct store_quota_head found;
@@ -358,7 +356,7 @@ int store_quota_renew(struct store_quota *q, const struct store_dir *d)
 			continue;
 		take_over(q, &found);
 		if (q->head.changes != changes)
-			q->head.dir_ns = 0; /* another one will find out */
+			q->head.dir_ns = 0; /* another one will scan */
 		rc = write_head(q);
 	}
 	if (rc == 0)

@@ -1,7 +1,7 @@
 /*
- * store_resume: resumable uploads as clients see them: what their requests say of the upload, and
- * what they are told of it, early (104) and in the end. draft-ietf-httpbis-resumable-upload-12. On
- * the loop; the disk is store_part's.
+ * store_resume: the protocol of resumable uploads: headers of their requests, and of the answers,
+ * early (104) and final. draft-ietf-httpbis-resumable-upload-12. On the loop; store_part does the
+ * disk's part.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define PROBLEM_TYPE "https://iana.org/assignments/http-problem-types#"
 
-/* --- what the request says -------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static const struct err *new_part(struct store *s)
 {
@@ -36,10 +36,10 @@ static void take_length(struct store_part *p, const struct upload_field *u)
 }
 
 /*
- * Finds whether the client wants an upload that can be resumed. One whose client cannot be told
- * where it is, and which is complete behind this request, need not be. To the path of a file POST
- * creates such uploads and nothing else (4.2 of the draft has any method): a form of another site,
- * which cannot add the field, stores nothing by it.
+ * Finds if the client requests a resumable upload. One that is complete after this request, with a
+ * client that cannot be told where it is, need not be. POST to the path of a file creates only such
+ * uploads (4.2 of the draft allows any method): a form of another site, which cannot add the
+ * header, stores no file by it.
  */
 const struct err *store_resume_offered(struct store *s)
 {
@@ -94,11 +94,11 @@ const struct err *store_resume_asked(struct store *s, struct slice token)
 	return s->req->method == H2D_PATCH ? check_append(s, s->work.part) : NULL;
 }
 
-/* --- what the client is told ------------------------------------------------------------------ */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void tell_field(struct h2d_req *req, struct slice name, const char *value)
 {
-	/* Without memory it is not said: the status is what counts. */
+	/* Omitted without memory: the status is what counts. */
 	if (value != NULL)
 		reply_add(req, name, slice_str(value));
 }
@@ -117,7 +117,7 @@ static const char *limits(struct h2d_req *req)
 	return arena_printf(&req->arena, "max-size=%llu, max-age=%llu", max, age);
 }
 
-/* Where the upload can be asked for; NULL when memory is out. */
+/* The URL of the upload; NULL when memory is out. */
 static const char *location(struct store *s)
 {
 	struct slice path = path_encode(s->req->path, &s->req->arena);
@@ -142,7 +142,7 @@ static void interim(struct h2d_req *req, struct slice name, const char *value, c
 	req->stream->interim(req, 104, fields, limit != NULL ? 3 : 2);
 }
 
-/* 4.2.2 of the draft: from here on the client can come back. */
+/* 4.2.2 of the draft: from here on the client can return. */
 void store_resume_begun(struct store *s)
 {
 	s->told = s->work.part->offset;
@@ -192,9 +192,9 @@ void store_resume_tell_all(struct store *s)
 	reply_add(s->req, SLICE("cache-control"), SLICE("no-store"));
 }
 
-/* --- what was wrong --------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
-/* RFC 9457, in the words of section 7 of the draft; NULL: it has none for this error. */
+/* RFC 9457, in the words of section 7 of the draft; NULL: none for this error. */
 static const char *problem_text(struct store *s, const struct err *err)
 {
 	const struct store_part *p = s->work.part;
@@ -224,7 +224,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 		tell_field(req, SLICE("upload-limit"), limits(req));
 	else if (err == ERR_UPLOAD_OFFSET || err == ERR_UPLOAD_COMPLETE)
 		store_resume_tell_offset(s);
-	/* All of it came, and to send it again would not help (4.4.2). */
+	/* All of it came, and sending it again would not help (4.4.2). */
 	else if (p->left == STORE_PART_NONE && p->last)
 		reply_add(req, SLICE("upload-complete"), SLICE("?1"));
 	if (text == NULL)
@@ -233,7 +233,7 @@ bool store_resume_failed(struct store *s, const struct err *err)
 	return true;
 }
 
-/* --- before anything is sent ------------------------------------------------------------------ */
+/* --- offers ----------------------------------------------------------------------------------- */
 
 void h2d_store_offer(struct h2d_req *req)
 {

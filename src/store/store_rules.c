@@ -1,7 +1,6 @@
 /*
- * store_rules: whether what an upload is to write may be written: the request's conditions, what
- * has the name already, and the folder's quota. Called in threads by what writes; changes nothing
- * on the disk.
+ * store_rules: decides if an upload may write its files: by the request's conditions, existing
+ * files, and the directory's quota. Called in threads before writing; never changes the disk.
  */
 #include "store/store_work.h"
 
@@ -10,7 +9,7 @@
 
 #include "image/beneath.h"
 
-/* Any of its fields names one. */
+/* True: any of its headers names one. */
 static bool asks_etag(const struct store_work *w)
 {
 	for (unsigned i = 0; i < w->nfields; i++)
@@ -33,8 +32,8 @@ static bool holds(const struct store_work *w, unsigned seen, const struct store_
 }
 
 /*
- * The conditions of the request against what has the name now. A client that was sent the file in a
- * coding knows it by that entity tag; the image says whether it is of the same content.
+ * Checks the request's conditions against the present file of that name. A client that got the file
+ * in a coding has that entity tag; the image knows if its content is the same.
  */
 static struct store_result check_conditions(
 	const struct store_work *w, const struct store_there *there)

@@ -1,6 +1,6 @@
 /*
- * store_sweep: one job for each folder. Called on the loop; it never touches the names of an upload
- * that lives, of whatever worker (store_dir.h).
+ * store_sweep: one job per directory. Called on the loop; it never touches the names of a live
+ * upload, of any worker (store_dir.h).
  */
 #include "store/store_sweep.h"
 
@@ -13,12 +13,12 @@
 #include "store/store_quota.h"
 #include "store/store_ticket.h"
 
-/* Seconds that what could be resumed stays when that is switched off: workers of the generation
- * before may still be at it. */
+/* Seconds that a resumable upload stays when that is switched off: workers of the generation before
+ * may still use it. */
 enum { OFF_MAX_AGE = 86400, EVERY_MAX_S = 600 };
 
 static unsigned under_way; /* sweeps of this worker */
-static uint64_t waits_s;   /* until the next ones begin */
+static uint64_t waits_s;   /* until the next ones */
 
 struct sweep {
 	struct job job;
@@ -30,7 +30,7 @@ struct sweep {
 	int swept; /* or -errno */
 };
 
-/* Makes the sum anew, after the removals. */
+/* Recomputes the sum, after the removals. */
 static int renew(struct store_quota *q, const struct store_dir *d)
 {
 	int rc = store_quota_open(q, d);
@@ -95,8 +95,8 @@ static bool has_folder(const struct site *site)
 	return site->uploads.n > 0 && site->has_root;
 }
 
-/* Sites may share a folder, where nothing tells whose an upload is: it stays as long as any of them
- * says. */
+/* Sites may share a directory, in which uploads have no owner: they stay as long as any site
+ * allows. */
 static uint64_t expires(const struct files *f, const struct sites *sites, const struct site *site)
 {
 	uint64_t longest = 0;
@@ -133,7 +133,7 @@ static void begin_sweep(struct files *f, const struct sites *sites, const struct
 	free(s);
 }
 
-/* Seconds between two sweeps: so that nothing stays much longer than it may. */
+/* Seconds between two sweeps: so that no upload stays much longer than allowed. */
 static uint64_t every(const struct sites *sites)
 {
 	uint64_t s = EVERY_MAX_S;
@@ -162,7 +162,7 @@ void store_sweep_soon(void)
 
 void store_sweep_look(struct files *f, const struct sites *sites)
 {
-	/* A folder that hangs is not asked again. */
+	/* A directory that hangs is not tried again. */
 	if (under_way > 0)
 		return;
 	if (waits_s == 0)

@@ -9,13 +9,14 @@
 #include "files/files.h"
 #include "rules/site.h"
 
-/* In the folders of uploads of all sites, whose strings stay. What fails is logged. */
+/* Sweeps the directories of uploads of all sites, whose strings stay. Failures are logged. */
 void store_sweep(struct files *f, const struct sites *sites);
 
-/* At the next look, wherever it is due: a folder's sum (store_quota.h) is to be made anew. */
+/* Requests at the next call, wherever it is due: a directory's sum (store_quota.h) must be
+ * recomputed. */
 void store_sweep_soon(void);
 
-/* Called about once a second: does the same again when uploads may have expired. */
+/* Called about once a second: sweeps again when uploads may have expired. */
 void store_sweep_look(struct files *f, const struct sites *sites);
 
 #endif

@@ -20,7 +20,7 @@ enum {
 	MODE = 0600,
 	PART_MODE = 0666,
 	TEXT_MAX = 4 << 20,
-	PLACED_MAX_AGE = 600, /* seconds that a client has to learn that its upload is complete */
+	PLACED_MAX_AGE = 600, /* time for a client to learn that its upload is complete */
 };
 
 /* "h2d-up1" and a newline, on this machine. */
@@ -59,7 +59,7 @@ static const char *next_part(const char **at)
 	return s;
 }
 
-/* Finds the strings in t->text, which ends in NUL. False: it is none of ours. */
+/* Finds the strings in t->text, which ends in NUL. False: not ours. */
 static bool text_read(struct store_ticket *t)
 {
 	const char *at = t->text, *end = at + t->head.text;
@@ -122,7 +122,7 @@ int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage)
 
 /* --- making and finding it -------------------------------------------------------------------- */
 
-/* 128 bits of the kernel's: nobody guesses it. */
+/* 128 random bits of the kernel: not to be guessed. */
 static int make_token(char token[STORE_TOKEN + 1])
 {
 	unsigned char bytes[STORE_TOKEN / 2];
@@ -161,7 +161,7 @@ static bool stat_part(const struct store_ticket *t, const struct store_dir *d, s
 	return fstatat(d->fd, name, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Removes what was made of the ticket, and answers rc. */
+/* Removes the unfinished ticket, and returns rc. */
 static int give_up(struct store_ticket *t, const struct store_dir *d, int rc)
 {
 	store_ticket_remove(t, d);
@@ -187,7 +187,7 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 	if (t->fd < 0)
 		return t->fd;
 	rc = write_all(t);
-	/* Its client may go to another machine as soon as it is told where the upload is. */
+	/* The client may go to another machine as soon as it knows the upload's URL. */
 	if (rc == 0 && d->shared)
 		rc = store_dir_sync(t->fd);
 	if (rc < 0)
@@ -219,13 +219,14 @@ int store_ticket_part(const struct store_ticket *t, const struct store_dir *d, u
 	fd = open_file(d, name);
 	if (fd < 0)
 		return -errno;
-	/* Its size as other machines have made it, not as it was known here. */
+	/* The size as set by other machines, not the cached one. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) == 0 &&
 		S_ISREG(st.stx_mode) && st.stx_nlink == 1) {
 		*size = st.stx_size;
 		return fd;
 	}
-	/* It was placed where no rename is exclusive, and the worker died before it let go. */
+	/* The part was placed without an exclusive rename, and the worker died before it released
+	 * the part. */
 	close(fd);
 	unlinkat(d->fd, name, 0);
 	return -ENOENT;
@@ -264,14 +265,14 @@ void store_ticket_remove(const struct store_ticket *t, const struct store_dir *d
 {
 	char name[STORE_HIDDEN_NAME];
 
-	/* Without a ticket a part is nobody's; a ticket without a part may be said to be placed. */
+	/* A part without a ticket has no owner; a ticket without a part may be in PLACED. */
 	store_dir_token_name(t->token, STORE_DIR_TICKET, name);
 	unlinkat(d->fd, name, 0);
 	store_dir_token_name(t->token, STORE_DIR_PART, name);
 	unlinkat(d->fd, name, 0);
 }
 
-/* --- whose turn it is ------------------------------------------------------------------------- */
+/* --- claims ----------------------------------------------------------------------------------- */
 
 static struct store_lock lock_of(const struct store_ticket *t)
 {
@@ -319,9 +320,9 @@ void store_ticket_leave(const struct store_ticket *t)
 	store_lock_free(lock_of(t));
 }
 
-/* --- the forgotten ---------------------------------------------------------------------------- */
+/* --- expired uploads -------------------------------------------------------------------------- */
 
-/* Seconds since the file was written to. */
+/* Seconds since the last write to the file. */
 static uint64_t age(const struct stat *st)
 {
 	time_t now = time(NULL);
@@ -358,7 +359,7 @@ static bool sweep_ticket(const struct store_dir *d, const char *name, uint64_t m
 	return swept;
 }
 
-/* name: a part's. The ticket is made first, and goes first. */
+/* name: a part's. The ticket is made first, and removed first. */
 static bool sweep_part(const struct store_dir *d, const char *name, uint64_t max_age)
 {
 	char ticket[STORE_HIDDEN_NAME], token[STORE_TOKEN + 1];

@@ -1,6 +1,6 @@
 /*
  * store_work: the order in which an upload's files are written, checked and named. Steps run in
- * threads; no loop and no request is known here.
+ * threads, independent of loop and request.
  */
 #include "store/store_work.h"
 
@@ -25,7 +25,7 @@ struct store_file *store_work_new_file(struct store_work *w)
 	return w->last;
 }
 
-/* Hashing is a third of what an upload costs: beyond what an ETag needs it is done on demand. */
+/* Hashing is a third of an upload's cost: beyond the needs of an ETag it is done on demand. */
 uint64_t store_work_sum_max(const struct store_work *w)
 {
 	return w->wants_digest ? UINT64_MAX : w->max_file_size;
@@ -56,7 +56,7 @@ struct store_result store_work_add_file(struct store_work *w, struct slice name)
 		f != NULL ? store_file_begin(f, &w->at, name, store_work_sum_max(w)) : -ENOMEM);
 }
 
-/* Asks for room for n bytes more of the last file, before they are written. */
+/* Requests room for n bytes more of the last file, before they are written. */
 static struct store_result make_room(struct store_work *w, size_t n)
 {
 	uint64_t size = w->last->size;
@@ -77,8 +77,8 @@ struct store_result store_work_write(struct store_work *w, struct iovec *v, int 
 }
 
 /*
- * Many at once: a call of its own for each piece is a tenth of what storing it costs, and the
- * kernel makes larger folios for longer writes.
+ * Many at once: a call for each piece is a tenth of its cost, and the kernel makes larger folios
+ * for longer writes.
  */
 struct store_result store_work_pieces(
 	struct store_work *w, const struct body_piece *p, store_work_writer *write)
@@ -106,14 +106,14 @@ struct store_result store_work_compare(struct store_work *w)
 {
 	if (w->length != BODY_UNKNOWN && w->came != w->length)
 		return store_refuse(ERR_STORE_LENGTH);
-	/* The digest of a whole that can be resumed is the file's, not the body's. */
+	/* The digest of a resumable upload is the file's, not the body's. */
 	return store_sum_compare(&w->sum, w->digests, w->part != NULL ? 1 : 2);
 }
 
 /* --- their names ------------------------------------------------------------------------------ */
 
-/* All names are looked at before the first is given. The folder is locked. *replaced: the cost of
- * what will go. */
+/* Checks all names before the first is given. The directory is locked. *replaced: the cost of
+ * replaced files. */
 static struct store_result check_all(struct store_work *w, uint64_t *replaced)
 {
 	struct store_result r = STORE_OK;
@@ -143,7 +143,7 @@ static struct store_result place(struct store_work *w, struct store_file *f)
 	if (!store_ok(r))
 		return r;
 	rc = store_file_place(f, &w->at, w->overwrite);
-	/* Files that a form replaces would be as many open descriptors. */
+	/* Files replaced by a form would be as many open descriptors. */
 	if (w->nfiles > 1)
 		store_file_free_replaced(f);
 	return rc == -EEXIST ? store_refuse(ERR_FILE_THERE) : store_errno(rc);
@@ -154,7 +154,7 @@ static struct store_result place_all(struct store_work *w, uint64_t *replaced)
 	struct store_result r = check_all(w, replaced);
 	unsigned i;
 
-	/* The first hidden name, whose lock keeps the others, goes last. */
+	/* The first hidden name, whose lock protects the others, is removed last. */
 	for (i = w->nfiles; store_ok(r) && i > 0; i--)
 		r = place(w, w->files[i - 1]);
 	for (; !store_ok(r) && i < w->nfiles; i++)
@@ -163,7 +163,7 @@ static struct store_result place_all(struct store_work *w, uint64_t *replaced)
 	return r;
 }
 
-/* Folders that were made for files that found no place go with them. */
+/* Directories made for files without a place are removed with them. */
 static struct store_result make_and_place(struct store_work *w, uint64_t *replaced)
 {
 	unsigned made;

@@ -1,6 +1,6 @@
 /*
- * store_work: what an upload, or a removal, does on the disk: from an open root to files in their
- * place, or to nothing left behind. Called in offload threads, one at a time; everything may block.
+ * store_work: the disk's part of an upload or a removal: from an open root to files in their place,
+ * or to no remains. Called in offload threads, one at a time; all calls may block.
  */
 #ifndef H2D_STORE_STORE_WORK_H
 #define H2D_STORE_STORE_WORK_H
@@ -18,14 +18,14 @@
 #include "store/store_quota.h"
 
 /*
- * store_file: one file on its way into the folder of uploads: written without a name, or with a
- * hidden one, and given its name when all of it is on the disk. Called in offload threads, one at a
- * time; everything may block.
+ * store_file: one file for the directory of uploads: written without a name, or with a hidden one,
+ * and given its name when all of it is on the disk. Called in offload threads, one at a time; all
+ * calls may block.
  */
 
 /*
- * store_sum: the hashes of content as it goes by (SHA-256, SHA-512), held against what a client
- * says of it. Used in offload threads, one thread per sum; never sees a file.
+ * store_sum: the hashes of passing content (SHA-256, SHA-512), compared with the client's. Used in
+ * offload threads, one thread per sum; never uses a file.
  */
 
 struct store_sum {
@@ -34,79 +34,78 @@ struct store_sum {
 
 /* Adds an algorithm, before the first byte; zeroed, a sum computes none. 0, or -ENOMEM. */
 int store_sum_want(struct store_sum *s, enum digest_algorithm a);
-/* Adds those that n fields give a hash of. 0, or -ENOMEM. */
+/* Adds those of which n fields have a hash. 0, or -ENOMEM. */
 int store_sum_want_given(struct store_sum *s, const struct digest_field *fields, unsigned n);
 void store_sum_fini(struct store_sum *s);
 
 /* Adds content. 0, or -ENOMEM when the library fails. */
 int store_sum_add(struct store_sum *s, const void *p, size_t n);
 
-/* Ends one that is wanted: the hash. 0, or -ENOMEM. */
+/* Ends a requested one: the hash. 0, or -ENOMEM. */
 int store_sum_end(
 	struct store_sum *s, enum digest_algorithm a, unsigned char hash[DIGEST_SIZE_MAX]);
-/* Ends those that n fields give a hash of. ERR_DIGEST_WRONG: it is another one. */
+/* Ends those of which n fields have a hash. ERR_DIGEST_WRONG: it differs. */
 struct store_result store_sum_compare(
 	struct store_sum *s, const struct digest_field *fields, unsigned n);
 
 struct store_file {
-	char name[FILE_NAME_LEN_MAX + 1]; /* its name to be; ends in NUL */
+	char name[FILE_NAME_LEN_MAX + 1]; /* its future name; ends in NUL */
 	int fd;                           /* -1: closed */
 	char hidden[STORE_HIDDEN_NAME];   /* its hidden name; "": none */
 	uint64_t size;
-	uint64_t on_its_way; /* bytes that the disk has, or was told to take */
+	uint64_t on_its_way; /* bytes on the disk, or being written to it */
 	uint64_t sum_max;    /* bytes of the longest file whose content is hashed */
 	struct store_sum sum;
 	bool ended;  /* all of it was written */
-	bool summed; /* sha256 is there */
+	bool summed; /* sha256 is set */
 	unsigned char sha256[DIGEST_SIZE_MAX];
-	bool created; /* nothing had its name before */
+	bool created; /* its name was free before */
 	int replaced; /* the long file that had its name; -1: none */
 };
 
 #define STORE_NO_TAG UINT64_MAX
 
-/* Something in the folder, found by its name. */
+/* A file in the directory, found by its name. */
 struct store_there {
-	bool any;         /* something, be it a link that leads nowhere */
-	bool other;       /* neither a regular file nor a link: nothing is ever put there */
+	bool any;         /* it exists, perhaps as a dangling link */
+	bool other;       /* neither a regular file nor a link: never replaced */
 	uint64_t size;    /* of a regular file */
-	struct etag etag; /* n 0: none was asked for, or it does not hold still */
+	struct etag etag; /* n 0: not requested, or it keeps changing */
 	int64_t mtime;    /* seconds */
 };
 
-/* Begins a file of that name, which file_name_check() has passed. 0, or -errno. */
+/* Begins a file of that name, valid by file_name_check(). 0, or -errno. */
 int store_file_begin(
 	struct store_file *f, struct store_dir *d, struct slice name, uint64_t sum_max);
 
-/* Continues a file that is open and hidden already, and has that size: fd is its own from now on,
- * and writes append. 0, or -errno. */
+/* Continues an open, hidden file of that size: owns fd from now on, and writes append. 0, or
+ * -errno. */
 int store_file_adopt(struct store_file *f, int fd, struct slice name, const char *hidden,
 	uint64_t size, uint64_t sum_max);
 
-/* Appends n pieces, in one call as far as it goes; v is used up. 0, or -errno. */
+/* Appends n pieces, in one call if possible; v is used up. 0, or -errno. */
 int store_file_write(struct store_file *f, struct iovec *v, int n);
 
-/* Ends the file and waits until the disk has it; sha256 is there then, if it is no longer than
- * sum_max. 0, or -errno. */
+/* Ends the file and waits until the disk has it; sets sha256, if it is no longer than sum_max. 0,
+ * or -errno. */
 int store_file_end(struct store_file *f);
 
-/* Closes the descriptor, so that it has a hidden name from now on. 0, or -errno. */
+/* Closes the descriptor, and so gives it a hidden name. 0, or -errno. */
 int store_file_shelve(struct store_file *f, struct store_dir *d);
 
 /*
- * Gives it its name, which then stands for the whole file or, on failure, for what it stood before.
- * overwrite: a file of that name is replaced, else -EEXIST. The folder is locked. 0, or -errno.
- * What was replaced, if it is long, is freed by store_file_free_replaced(), which takes the disk a
- * while.
+ * Gives it its name, which then names the whole file or, on failure, the old one. overwrite: a file
+ * of that name is replaced, else -EEXIST. The directory is locked. 0, or -errno. A long replaced
+ * file is freed by store_file_free_replaced(), which takes the disk a while.
  */
 int store_file_place(struct store_file *f, struct store_dir *d, bool overwrite);
 void store_file_free_replaced(struct store_file *f);
 
-/* Lets go of it; what has a hidden name is removed. */
+/* Releases it, and removes its hidden name. */
 void store_file_drop(struct store_file *f, const struct store_dir *d);
 
 /* Looks the name up, and makes its entity tag: of the content of a file of up to hash_max bytes.
- * STORE_NO_TAG: none is wanted. 0, or -errno. */
+ * STORE_NO_TAG: not needed. 0, or -errno. */
 int store_file_look(
 	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there);
 
@@ -114,134 +113,135 @@ struct store_part; /* store/store_part.h */
 
 enum {
 	STORE_FORM_PARTS = 10000, /* of a form, files or not */
-	STORE_FORM_FILES = 1000,  /* of these */
+	STORE_FORM_FILES = 1000,  /* files of these */
 };
 
 struct store_work {
-	/* Asked by the request; set before the first step, and stays. */
-	const struct job *job; /* it gives up waiting for locks; NULL: nobody does */
+	/* By the request; set before the first step, then constant. */
+	const struct job *job; /* ends waits for locks; NULL: never */
 	int root;              /* the root's descriptor; borrowed */
-	const char *dir;       /* the folder, below it */
+	const char *dir;       /* the directory, below it */
 	const char *folder;    /* of the file or the form, below that, "a/b"; "": that itself */
-	const char *name;      /* of the file in it; NULL: a form says */
+	const char *name;      /* of the file in it; NULL: given by a form */
 	bool overwrite;
-	uint64_t max_file_size;     /* up to here content is hashed as it comes */
-	uint64_t length;            /* of the body; BODY_UNKNOWN if it was not said */
-	const struct field *fields; /* conditions; of what can be resumed, digests too */
+	uint64_t max_file_size;     /* content is hashed on arrival up to here */
+	uint64_t length;            /* of the body; BODY_UNKNOWN */
+	const struct field *fields; /* conditions; of resumable uploads, digests too */
 	unsigned nfields;
 	time_t now;
-	struct etag known;          /* the file's tag in the image, as a GET says it; n 0: none */
-	struct etag coded[CODINGS]; /* the tags of the file in these codings, likewise */
+	struct etag known;              /* the file's tag in the image, in the form of a GET; n 0:
+					 * none */
+	struct etag coded[CODINGS];     /* the tags of the file in these codings */
 	struct digest_field digests[2]; /* content-digest, repr-digest */
-	bool wants_digest;              /* the answer is to carry one, however long the file is */
+	bool wants_digest;              /* the answer has one, however long the file is */
 	struct multipart *form;         /* with its boundary; NULL: the body is the file */
-	struct store_part *part;        /* it can be resumed; NULL: whole or not at all */
+	struct store_part *part;        /* resumable; NULL: whole or not at all */
 
-	/* Taken by the next step. */
+	/* For the next step. */
 	struct body_piece *pieces; /* of the body */
-	struct body_piece *rest;   /* more of them, of a client that has gone: to be kept */
+	struct body_piece *rest;   /* more of them, of a client that has left: to be kept */
 
-	/* Found and done by the steps. */
-	struct store_dir at;      /* the folder */
+	/* Results of the steps. */
+	struct store_dir at;      /* the directory */
 	struct store_sum sum;     /* of the body */
 	uint64_t came;            /* bytes of the body */
-	uint64_t size;            /* of what was written, by requests before this one too */
+	uint64_t size;            /* of the written bytes, also by earlier requests */
 	struct store_quota quota; /* the caller sets its max */
 	uint64_t replaced;        /* cost of the files that the upload will replace */
-	bool changed; /* names stand for something else now, whatever came of it afterwards */
+	bool changed;             /* names have changed, whatever failed afterwards */
 	struct store_file **files;
 	unsigned nfiles;
-	struct store_file *last; /* the last of files, which pieces go to; NULL: there is none */
+	struct store_file *last; /* the last of files, for pieces; NULL: none */
 };
 
-/* Writes n pieces of content, of size bytes in all, where they belong. */
+/* Writes n pieces of content, of size bytes in all, to their place. */
 typedef struct store_result store_work_writer(
 	struct store_work *w, struct iovec *v, int n, size_t size);
 
-/* Opens the folder and its sum, before the first step. 0, or -errno. */
+/* Opens the directory and its sum, before the first step. 0, or -errno. */
 int store_work_open(struct store_work *w);
 
 /* --- the steps of a whole file ---------------------------------------------------------------- */
 
-/* Sees whether the upload can succeed at all, and begins with the file. */
+/* Checks that the upload can succeed, and begins the file. */
 struct store_result store_work_begin(struct store_work *w);
 
 /* Writes the next pieces of the body. */
 struct store_result store_work_take(struct store_work *w);
 
-/* Holds the body, which has ended, against its length and its digests. */
+/* Checks the complete body against its length and its digests. */
 struct store_result store_work_compare(struct store_work *w);
 
 /* Writes the last pieces, checks the file, and places it when the disk has it. */
 struct store_result store_work_seal(struct store_work *w);
 
-/* Puts the files in their places: of a form a step of its own. */
+/* Places the files: for a form a separate step. */
 struct store_result store_work_place(struct store_work *w);
 
-/* Removes the file that has the name; the only step of its plan. */
+/* Removes the file of that name; the only step of its plan. */
 struct store_result store_work_remove(struct store_work *w);
 
 /* --- store_form.c ----------------------------------------------------------------------------- */
 
-/* Steps of a form, whose files are named in the body: all are stored, or none. The last
- * one checks them. */
+/* Steps of a form, whose files are named in the body: all are stored, or none. The last one checks
+ * them. */
 struct store_result store_form_begin(struct store_work *w);
 struct store_result store_form_take(struct store_work *w);
 struct store_result store_form_seal(struct store_work *w);
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Closes everything; nothing stays that has no name of its own. A long file that was replaced is
- * still to be freed, as that takes a while. */
+/* Closes all; removes files without a name of their own. A long replaced file remains to be freed,
+ * as that takes a while. */
 void store_work_close(struct store_work *w);
 void store_work_free_replaced(struct store_work *w);
 
-/* Whether store_work_close() or _free_replaced() has something to do. */
+/* True if store_work_close() or _free_replaced() has work to do. */
 bool store_work_is_open(const struct store_work *w);
 
-/* Frees the memory of what is closed; never blocks. */
+/* Frees the memory after the close; never blocks. */
 void store_work_free(struct store_work *w);
 
 /* --- store_rules.c ---------------------------------------------------------------------------- */
 
 /*
- * Looks up what has the name, and checks the request's conditions against it. elsewhere: the error
- * where the file that the name leads to is spelled otherwise, as some file systems allow: the
- * configuration's rules are for its own name.
+ * Looks up the file of that name, and checks the request's conditions against it. elsewhere: the
+ * error if the file found is spelled otherwise, as some file systems allow: the configuration's
+ * rules are for its own name.
  */
 struct store_result store_rules_look(const struct store_work *w, const char *name,
 	const struct err *elsewhere, struct store_there *there);
-/* Checks as store_rules_look() does, and whether a new file may take the name. */
+/* Does store_rules_look(), and checks that a new file may take the name. */
 struct store_result store_rules_check_name(
 	const struct store_work *w, const char *name, struct store_there *there);
-/* Checks the request's conditions against an upload that is to be resumed, which has neither an
- * entity tag nor a date. */
+/* Checks the request's conditions against a resumable upload, which has neither an entity tag nor a
+ * date. */
 struct store_result store_rules_check_upload(const struct store_work *w);
-/* The cost of what is there, as w->quota counts it. */
+/* The cost of the existing file, as w->quota counts it. */
 uint64_t store_rules_cost(const struct store_there *there);
-/* Measures length bytes more, which cost so much: ERR_UPLOAD_ROOM, if the quota or the disk has no
- * room for them. BODY_UNKNOWN: that will be seen. */
+/* Measures length bytes more of that cost: ERR_UPLOAD_ROOM, if the quota or the disk has no room
+ * for them. BODY_UNKNOWN: checked later. */
 struct store_result store_rules_measure(struct store_work *w, uint64_t length, uint64_t cost);
 
 /* --- for store_form.c and store_part.c -------------------------------------------------------- */
 
 /* Adds a file, not set yet; NULL when memory is out. */
 struct store_file *store_work_new_file(struct store_work *w);
-/* Asks for room for folders that are to be made. */
+/* Requests room for new directories. */
 struct store_result store_work_add_folders(struct store_work *w);
-/* Asks for room and begins a file of that name. */
+/* Requests room and begins a file of that name. */
 struct store_result store_work_add_file(struct store_work *w, struct slice name);
 /* The size up to which the content of its files is hashed. */
 uint64_t store_work_sum_max(const struct store_work *w);
-/* Sums the pieces up and hands them to write, many at once. */
+/* Adds the pieces to the sum and gives them to write, many at once. */
 struct store_result store_work_pieces(
 	struct store_work *w, const struct body_piece *pieces, store_work_writer *write);
-/* Asks for room and appends to the last file. */
+/* Requests room and appends to the last file. */
 store_work_writer store_work_write;
-/* Gives the files their names, under the folder's lock. */
+/* Gives the files their names, under the directory's lock. */
 struct store_result store_work_name(struct store_work *w);
-/* Tells readers of the new names and waits until the disk has them: a rename that a power cut
- * undoes was none. */
+/* Reports the new names and waits until the disk has them: a rename undone by a power cut does not
+ * count. */
 struct store_result store_work_named(struct store_work *w);
 
 #endif
