@@ -1,6 +1,6 @@
 /*
- * auth_cache: finds and replaces verdicts in sets of four, chosen by the first byte of the key,
- * which is as good as random. Never reads a file and never sees a password.
+ * auth_cache: finds and replaces verdicts in sets of four, chosen by the key's first byte, which is
+ * practically random. Never reads a file and never sees a password.
  */
 #include "auth/auth_check.h"
 
@@ -15,7 +15,7 @@ struct verdict *auth_cache_find(
 	return NULL;
 }
 
-/* Whether a is the better one to lose. */
+/* True if a is less worth keeping. */
 static bool worth_less(const struct verdict *a, const struct verdict *b, uint64_t now_ms)
 {
 	bool a_over = a->expires_ms <= now_ms, b_over = b->expires_ms <= now_ms;

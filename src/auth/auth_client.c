@@ -1,6 +1,6 @@
 /*
- * auth_client: counts wrong guesses and tells the delay that they cost. A client's memory is one
- * block that its account owns: it goes with the account, never while a check holds that open.
+ * auth_client: counts wrong guesses and computes their delay. A client's memory is one block that
+ * its account owns: freed with the account, never while a check holds that open.
  */
 #include "auth/auth_check.h"
 
@@ -20,7 +20,7 @@ static bool is_forgiven(const struct auth_guess *g)
 	return g->failures == 0 || clock_ms() - g->failed_ms >= AUTH_FORGIVEN_MS;
 }
 
-/* The user's place, else a free one, else one that is shared. */
+/* The user's place, else a free one, else a shared one. */
 static struct auth_guess *guess_of(struct auth_client *c, uint32_t user)
 {
 	struct auth_guess *free = NULL;

@@ -1,8 +1,7 @@
 /*
- * auth_line: which password check is the next one to run. Clients take turns, by share/line.h; a
- * check that its guesses' delay keeps from running waits beside the line, one for each user that a
- * client guesses at, and what was right until the file changed comes first. Never runs a check and
- * never sees a password.
+ * auth_line: orders the password checks. Clients take turns, by share/line.h; a check delayed by
+ * wrong guesses waits beside the line, one for each user that a client guesses at, and passwords
+ * that were right until the file changed come first. Never runs a check and never sees a password.
  */
 #include "auth/auth_check.h"
 #include "base/clock.h"
@@ -53,8 +52,8 @@ void auth_line_drop(struct auth_check *c, enum auth_verdict verdict)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-/* The check in line, of account (NULL: of all), whose user was guessed wrong most, and more often
- * than n times. */
+/* The check in line, of account (NULL: of all), whose user was guessed wrong most, and more than n
+ * times. */
 static struct auth_check *most_failed(
 	const struct auth_queue *queue, const struct account *account, unsigned n)
 {
@@ -93,7 +92,7 @@ static bool make_room(const struct auth_check *c)
 	return other != NULL;
 }
 
-/* A delay has one check that waits for it, for each user at each client; others come back. */
+/* One check waits for a delay, for each user of each client; others must try again. */
 static bool may_wait(const struct auth_check *c)
 {
 	unsigned n = 0;
@@ -127,7 +126,7 @@ enum auth_verdict auth_line_join(struct auth_check *c)
 	return AUTH_LATER;
 }
 
-/* --- whose turn it is --------------------------------------------------------------------------
+/* --- turns -------------------------------------------------------------------------------------
  */
 
 static struct auth_check *next(struct auth_queue *queue)
@@ -154,7 +153,7 @@ struct auth_check *auth_line_next(struct auth_queue *queue)
 	while ((c = next(queue)) != NULL) {
 		if (c->state == AUTH_CHECK_FIRST || auth_client_delay(c->client, c->user) == 0)
 			break;
-		/* One before it was wrong. */
+		/* An earlier one was wrong. */
 		if (auth_line_join(c) != AUTH_LATER)
 			auth_line_drop(c, AUTH_DELAYED);
 	}

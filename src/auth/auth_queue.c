@@ -1,9 +1,8 @@
 /*
- * auth_queue: runs password checks in offload threads and tells the requests that wait. A check is
- * one question to a file; requests that ask the same question wait for one check, and auth_line
- * says which check is the next. Where a verdict is known, a look whether the file is the same waits
- * in no line. A check may outlive the requests that wait for it: it owns copies of the credentials,
- * and wipes them.
+ * auth_queue: runs password checks in offload threads and answers the requests that wait. A check
+ * is one question to a file; requests with the same question share one check, and auth_line chooses
+ * the next one. With a known verdict, the check for an unchanged file skips the line. A check may
+ * outlive the requests that wait for it: it owns copies of the credentials, and wipes them.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { SEEN_MS = 1000 /* a change of the file counts after so long at most */ };
+enum { SEEN_MS = 1000 /* a change of the file counts within this time */ };
 
 static void tell_dropped(struct task *t);
 
@@ -58,7 +57,7 @@ void auth_queue_free(struct auth_queue **dp)
 /* --- names ---------------------------------------------------------------------------------------
  */
 
-/* A name for the first n bytes of credentials, and their file: it tells nothing of them without
+/* Makes a key for the first n bytes of credentials, and their file: it reveals nothing without
  * queue->key. */
 static bool make_key(const struct auth_queue *queue, const struct auth *auth,
 	const struct auth_basic *who, size_t n, uint8_t key[VERDICT_KEY])
@@ -69,7 +68,7 @@ static bool make_key(const struct auth_queue *queue, const struct auth *auth,
 
 	if (file > PATH_MAX)
 		return false;
-	/* Neither part holds a NUL. */
+	/* Neither part contains a NUL. */
 	memcpy(text, auth->file, file);
 	memcpy(text + file, who->bytes, n);
 	made = HMAC(EVP_sha256(), queue->key, AUTH_KEY, (const unsigned char *)text, file + n, key,
@@ -107,7 +106,7 @@ static void check_work(struct job *j)
 	c->result = htpasswd_check(&c->question);
 }
 
-/* Said at most once a second, and once per state of a file. */
+/* Logs at most once a second, and once per state of a file. */
 static void report(struct auth_queue *queue, const struct auth_check *c)
 {
 	const struct htpasswd *q = &c->question;
@@ -140,13 +139,13 @@ static void count_guess(struct auth_check *c, bool right)
 		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
 }
 
-/* A right password holds for an hour, if the file's stamp tells each later change. */
+/* A right password is valid for an hour, if the file's stamp shows each later change. */
 static uint64_t holds_ms(const struct verdict *v)
 {
 	return v->passed && v->settled ? VERDICT_RIGHT_MS : VERDICT_MS;
 }
 
-/* From what the thread found to what is answered; remembers it. */
+/* Turns the thread's result into the verdict; remembers it. */
 static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c)
 {
 	struct verdict *v = &c->verdict;
@@ -166,7 +165,7 @@ static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c
 
 static void start_next(struct auth_queue *queue);
 
-/* Tells all requests that wait, and ends the check. */
+/* Answers all waiting requests, and ends the check. */
 static void check_end(struct auth_check *c, enum auth_verdict verdict)
 {
 	struct list *node;
@@ -200,7 +199,7 @@ static void check_done(struct job *j)
 	enum auth_verdict verdict = conclude(queue, c);
 
 	auth_check_go(c, AUTH_CHECK_END);
-	/* Off the list: a request that asks the same from now on finds the verdict. */
+	/* Off the list: the same question from now on finds the verdict. */
 	list_remove(&c->node);
 	start_next(queue);
 	check_end(c, verdict);
@@ -265,7 +264,7 @@ static void look_work(struct job *j)
 	c->unchanged = htpasswd_unchanged(c->question.file, &c->verdict.stamp);
 }
 
-/* The file is the same, and so is the verdict; else the question is a new one. */
+/* An unchanged file keeps the verdict; else the check is a new one. */
 static void look_done(struct job *j)
 {
 	struct auth_check *c = LIST_ENTRY(j, struct auth_check, job);
@@ -344,7 +343,7 @@ static struct auth_check *same_check(struct auth_queue *queue, const uint8_t key
 	return NULL;
 }
 
-/* A question that nobody asks yet: what is known of it is looked at, else it goes in line. */
+/* A new question: a known verdict is checked, else it is queued. */
 static enum auth_verdict check_begin(struct auth_check *c, const struct verdict *known)
 {
 	list_append(&c->queue->checks, &c->node);
@@ -394,7 +393,7 @@ void auth_forget(struct auth_wait *wait)
 		return;
 	wait->check = NULL;
 	list_remove(&wait->node);
-	/* A check that runs goes on: its verdict is worth remembering. */
+	/* A running check continues: its verdict is worth remembering. */
 	if (!list_empty(&c->waits) || c->state == AUTH_CHECK_RUN || c->state == AUTH_CHECK_LOOK)
 		return;
 	if (c->state != AUTH_CHECK_END)

@@ -1,6 +1,6 @@
 /*
  * htpasswd: reads a file of users and compares one password with crypt(3). Called by auth_queue.c
- * in offload threads; takes memory for the call only, and wipes it.
+ * in offload threads; wipes and frees its memory in the same call.
  */
 #include "auth/htpasswd.h"
 
@@ -20,7 +20,7 @@ enum {
 	BSDI_KIND = 5,
 };
 
-/* Apache's MD5: some libcrypt has it. */
+/* Apache's MD5: some versions of libcrypt have it. */
 static bool knows_apr1(void)
 {
 #ifdef CRYPT_CHECKSALT_AVAILABLE
@@ -46,12 +46,12 @@ static bool is_des(struct slice hash)
 
 bool htpasswd_plain(struct slice hash)
 {
-	/* "*" and "!" lock a user; of the others those of DES alone begin otherwise (crypt(5)). */
+	/* "*" and "!" lock a user; of the others only those of DES begin otherwise (crypt(5)). */
 	return hash.n > 0 && memchr("$_*!", hash.p[0], 4) == NULL && !htpasswd_foreign(hash) &&
 	       !is_des(hash);
 }
 
-/* Cuts s at the first c; what is behind it is left in *rest. */
+/* Cuts s at the first c; the rest after it is left in *rest. */
 static struct slice htpasswd_cut(struct slice s, char c, struct slice *rest)
 {
 	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
@@ -61,13 +61,13 @@ static struct slice htpasswd_cut(struct slice s, char c, struct slice *rest)
 	return slice_of(s.p, n);
 }
 
-/* Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13). */
+/* Windows editors put a byte-order mark before UTF-8 (Unicode 15.0, 2.13). */
 static struct slice without_mark(struct slice text)
 {
 	return slice_starts(text, SLICE("\xef\xbb\xbf")) ? slice_of(text.p + 3, text.n - 3) : text;
 }
 
-/* Takes the next line off text. */
+/* Takes the next line of text. */
 static struct slice next_line(struct slice *text)
 {
 	struct slice line = htpasswd_cut(*text, '\n', text);
@@ -85,7 +85,7 @@ static void split_line(struct slice line, struct slice *user, struct slice *hash
 	*hash = htpasswd_cut(rest, ':', &rest);
 }
 
-/* The next user of the text, with its hash. False: there is none. */
+/* The next user of the text, with its hash. False: none. */
 static bool next_user(struct slice *text, struct slice *user, struct slice *hash)
 {
 	while (text->n > 0) {
@@ -112,7 +112,7 @@ struct slice htpasswd_find(struct slice text, struct slice user)
 
 /*
  * The method of a hash and how often it is applied (crypt(5)): checks of one kind take the same
- * time. False: no password is right, as of a locked user.
+ * time. False: no password is right, for example of a locked user.
  */
 static bool find_kind(struct slice hash, struct slice *kind)
 {
@@ -146,7 +146,7 @@ bool htpasswd_verify(const char *password, struct slice hash)
 	if (data == NULL)
 		return false;
 	made = crypt_r(password, setting, data);
-	/* crypt(3): a failure is "*0" or "*1", which a locked user may have as a hash. */
+	/* crypt(3): a failure is "*0" or "*1", which can be the hash of a locked user. */
 	same = made != NULL && made[0] != '*' && strlen(made) == hash.n &&
 	       CRYPTO_memcmp(made, setting, hash.n) == 0;
 	explicit_bzero(data, sizeof(*data));
@@ -154,7 +154,7 @@ bool htpasswd_verify(const char *password, struct slice hash)
 	return same;
 }
 
-/* Reads size bytes, or as many as there are; -1 with errno. */
+/* Reads size bytes, or fewer at the end; -1 with errno. */
 static ssize_t read_all(int fd, char *p, size_t size)
 {
 	size_t n = 0;
@@ -173,7 +173,7 @@ static ssize_t read_all(int fd, char *p, size_t size)
 	return (ssize_t)n;
 }
 
-/* One hash of each kind that the file has; how many. */
+/* Finds one hash of each kind in the file; returns how many. */
 static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 {
 	struct slice name, hash, kind, other;
@@ -191,8 +191,8 @@ static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 	return n;
 }
 
-/* A check of each kind is made for every name: nobody shall learn who is in the file, and
- * who of these is locked. */
+/* A check of each kind is made for every name: the time must not reveal who is in the file, or
+ * locked. */
 static enum htpasswd_result htpasswd_compare(struct htpasswd *h, struct slice text)
 {
 	struct slice hashes[KINDS_MAX], hash = htpasswd_find(text, h->user), kind, other;
@@ -212,7 +212,7 @@ static enum htpasswd_result htpasswd_compare(struct htpasswd *h, struct slice te
 	return right ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
 }
 
-/* The whole file, for discard(); p NULL with errno. st: of the file that was read. */
+/* The whole file, for discard(); p NULL with errno. st: of that file. */
 static struct slice read_open(int fd, struct stat *st)
 {
 	ssize_t n;
@@ -269,7 +269,7 @@ enum htpasswd_result htpasswd_check(struct htpasswd *h)
 	return result;
 }
 
-/* NULL: it may have a password that is right. */
+/* NULL: it may have a valid password. */
 static const char *why_refused(struct slice line, struct slice hash)
 {
 	if (memchr(line.p, ':', line.n) == NULL)

@@ -1,6 +1,7 @@
 /*
- * belonging: what a handler has begun for a request and ends with it: a timer, a job of a thread, a
- * waker, a subscription. A member of its owner, which adds it on the loop and knows how it ends.
+ * belonging: an object that a handler has begun for a request and that ends with it: a timer, a job
+ * of a thread, a waker, a subscription. A member of its owner, which adds it on the loop and ends
+ * it.
  */
 #ifndef H2D_REQUEST_BELONGING_H
 #define H2D_REQUEST_BELONGING_H
@@ -9,7 +10,7 @@
 
 struct belonging {
 	struct list node; /* of the request's */
-	/* The request is gone: behind gone(), off the list already. */
+	/* The request is gone: called after gone(), already off the list. */
 	void (*leave)(struct belonging *b);
 };
 

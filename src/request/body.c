@@ -1,7 +1,7 @@
 /*
- * body: the source of content that lies in memory, and the one that stands for what was taken
- * away. Called by protocols while they make output, and by body_ask() on the loop.
- * Those that read files are in files/, that of a handler's stream is in reply_stream.c.
+ * body: the source of content in memory, and the one that replaces lost content. Called by
+ * protocols while they make output, and by body_ask() on the loop. Sources of files are in files/,
+ * that of a handler's stream is in reply_stream.c.
  */
 #include "request/body.h"
 
@@ -72,7 +72,7 @@ static void lost_close(struct body *b)
 	(void)b;
 }
 
-/* Stands for a source that was refused: there is more, and nobody has it. */
+/* Replaces a refused source: there is more, but it is lost. */
 static const struct body_ops lost_ops = {
 	.name = "lost",
 	.ready = lost_ready,

@@ -1,7 +1,7 @@
 /*
  * body_queue: a list of copied pieces. Called by req_body.c and the uploads of store/, for requests
- * that wait for a password check, for a handler or for the disk; never by those whose body is taken
- * as it arrives.
+ * that wait for a password check, for a handler or for the disk; never for bodies that are taken as
+ * they arrive.
  */
 #include "request/body_queue.h"
 
@@ -12,8 +12,8 @@
 
 enum {
 	PIECE_LEAST = 256,
-	PIECES_KEPT = 32, /* of the largest: giving them back and faulting them in again costs more
-			     than what is copied into them */
+	PIECES_KEPT = 32, /* of the largest: freeing and faulting them in again costs more than the
+			   * copies */
 };
 
 static struct pool pool = {
@@ -40,7 +40,7 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* An empty piece at the end, for n bytes or some of them; as large as what there is of them. */
+/* Adds an empty piece for n bytes or some of them; as large as their number. */
 static struct body_piece *body_queue_add(struct body_queue *q, size_t n)
 {
 	size_t cap = BODY_PIECE - q->total % BODY_PIECE;

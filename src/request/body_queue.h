@@ -1,8 +1,8 @@
 /*
- * body_queue: bytes of a request body that nobody takes for now, in the order in which they came.
- * A request has one: req_body.c puts bytes in, and takes them out unless a hook does. No credit is
- * given for bytes in it, so the peer's window bounds it. Bytes that come one by one share memory:
- * what they cost is at most about twice what they are.
+ * body_queue: bytes of a request body that are not taken yet, in order. A request has one:
+ * req_body.c puts bytes in, and takes them out unless a hook does. No credit is given for bytes in
+ * it, so the peer's window bounds it. Single bytes share memory: they cost at most about twice
+ * their number.
  */
 #ifndef H2D_REQUEST_BODY_QUEUE_H
 #define H2D_REQUEST_BODY_QUEUE_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Bytes of the largest pieces. Pieces end where the body has a multiple of it, so that a body that
- * is written as it is begins each piece on a page of the file: across two, it costs twice as much.
+ * Bytes of the largest pieces. Pieces end at multiples of it in the body, so that a body written
+ * unchanged begins each piece on a page of the file: across two, it costs twice as much.
  */
 enum { BODY_PIECE = 64 << 10 };
 
@@ -24,29 +24,29 @@ struct body_piece {
 	char bytes[];
 };
 
-/* Zeroed, it is empty. */
+/* Empty when zeroed. */
 struct body_queue {
 	struct body_piece *first, *last;
 	size_t n;       /* bytes in it */
-	size_t cost;    /* memory that its pieces take */
-	size_t batch;   /* bytes that were in it when all were taken: as many may come again */
-	uint64_t total; /* bytes that were put in, ever */
+	size_t cost;    /* memory of its pieces */
+	size_t batch;   /* bytes in it when all were taken: as many may come again */
+	uint64_t total; /* bytes put in so far */
 	bool ended;     /* the end of the body came, too */
 };
 
-/* Copies bytes to the end. How many: all of them, unless memory is out. */
+/* Appends a copy of bytes. Returns how many: all, unless memory is out. */
 size_t body_queue_put(struct body_queue *q, const void *data, size_t n);
 
-/* The first piece, which is the caller's to free from now on; NULL if there is none. */
+/* Takes the first piece, for the caller to free; NULL: none. */
 struct body_piece *body_queue_take(struct body_queue *q);
 
-/* All pieces, a list that is the caller's to free from now on; *n: bytes in them. */
+/* Takes all pieces, a list for the caller to free; *n: bytes in them. */
 struct body_piece *body_queue_take_all(struct body_queue *q, size_t *n);
 
 /* Frees such a list, or a piece. On the loop's thread. */
 void body_pieces_free(struct body_piece *pieces);
 
-/* Frees all pieces. How many bytes they held: that much credit was not given. */
+/* Frees all pieces. Returns their bytes: that much credit was not given. */
 size_t body_queue_clear(struct body_queue *q);
 
 /* Gives kept memory back; at a worker's end. */

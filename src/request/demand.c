@@ -1,6 +1,6 @@
 /*
- * demand: asks one location after the other. Called by gate.c; what is refused is traced here, with
- * the line that says so.
+ * demand: asks one location after the other. Called by gate.c; traces refusals here, with their
+ * lines.
  */
 #include "request/demand.h"
 
@@ -20,7 +20,7 @@ static void add_methods(struct demand *d, struct h2d_req *req, const struct loca
 			SLICE_ARG(location->prefix), method_name(req->method));
 }
 
-/* Whether one of the rules that location has lets the client in, a password left out. */
+/* True if one of location's rules admits the client, without a password. */
 static bool is_satisfied(const struct location *location, bool in, bool known)
 {
 	return (location->access != NULL && in) || (location->subjects != NULL && known);
@@ -33,7 +33,7 @@ static const char *satisfy_text(bool satisfied, const struct auth *auth)
 	return auth != NULL ? "any: a password is enough" : "any: neither lets the client in";
 }
 
-/* One pair of credentials is asked for: where two files of users have a say, nobody gets in. */
+/* Only one pair of credentials can be requested: if two files of users apply, all are refused. */
 static void demand_add(struct demand *d, struct h2d_req *req, const struct location *location)
 {
 	const struct auth *auth = location->auth;
@@ -64,7 +64,7 @@ static void demand_add(struct demand *d, struct h2d_req *req, const struct locat
 		d->in = false;
 }
 
-/* A path that leaves its extension out: the rules of the files that it may be answered with. */
+/* A path that omits its extension: adds the rules of the files that may answer it. */
 static bool add_extensions(
 	struct demand *d, struct h2d_req *req, const struct location *location, struct slice path)
 {
@@ -106,7 +106,7 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	return true;
 }
 
-/* The place of an upload that goes on, which nobody else knows, is no file. */
+/* True: the URL of a resumed upload, known only to its client, which is no file. */
 static bool goes_on(const struct h2d_req *req)
 {
 	return memmem(req->path.p, req->path.n, H2D_UPLOAD_PATH, sizeof(H2D_UPLOAD_PATH) - 1) !=

@@ -1,7 +1,6 @@
 /*
- * demand: what the locations that have a say about a path ask of a request, put together: each of
- * them must let it in. Made by the gate for each request of a site that is guarded; borrows from
- * the site, answers nothing.
+ * demand: the combined rules of all locations for a path: each of them must admit the request. Made
+ * by the gate for each request of a guarded site; borrows from the site, and never answers.
  */
 #ifndef H2D_REQUEST_DEMAND_H
 #define H2D_REQUEST_DEMAND_H
@@ -9,21 +8,21 @@
 #include "request/req.h"
 
 struct demand {
-	bool hidden;             /* a name of path is none that is served */
+	bool hidden;             /* a name of the path is never served */
 	bool in;                 /* by address */
 	bool known;              /* by the subject of its certificate */
 	unsigned refused;        /* methods, 1 << enum h2d_method */
-	const struct auth *auth; /* NULL: nobody is asked */
+	const struct auth *auth; /* NULL: no password */
 };
 
 /*
- * By the rules of the path's location; of the index files that a directory may be answered with, or
- * of the files whose extension the path leaves out; and of the file that one with the extension of
- * a coding stands beside. false: memory is out.
+ * Combines the rules of the path's location; of a directory's index files, or of the files whose
+ * extension the path omits; and of the file beside which one with a coding's extension is. false:
+ * memory is out.
  */
 bool demand_of(struct demand *d, struct h2d_req *req, struct slice path);
 
-/* Whether req must not come with its method: what goes on with an upload came with PUT or POST. */
+/* True if the method of req is refused: a resumed upload was begun by PUT or POST. */
 bool demand_refuses_method(const struct demand *d, const struct h2d_req *req);
 
 #endif

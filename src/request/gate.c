@@ -1,7 +1,7 @@
 /*
- * gate: holds each request against the rules in their order and answers the ones that break a rule.
- * A request that waits for a password check has a struct gate in its arena; the verdict comes in
- * the loop, and never after gate_leave(). Knows no route, no file and no request body.
+ * gate: checks each request against the rules in their order and answers those that break one. A
+ * request that waits for a password check has a struct gate in its arena; the result comes in the
+ * loop, and never after gate_leave(). Uses no route, no file and no request body.
  */
 #include "request/gate.h"
 
@@ -28,10 +28,10 @@ struct gate {
 	void *ctx;
 };
 
-/* --- who may ---------------------------------------------------------------------------------- */
+/* --- access ----------------------------------------------------------------------------------- */
 
-/* realm as a quoted-string (RFC 9110, 5.6.4); the configuration's bytes, but a field has its rules.
- */
+/* realm as a quoted-string (RFC 9110, 5.6.4); the configuration's bytes, by the rules of a
+ * header. */
 static struct slice challenge(const struct auth *auth, struct arena *a)
 {
 	static const struct slice head = SLICE_LIT("Basic realm=\""),
@@ -53,7 +53,7 @@ static struct slice challenge(const struct auth *auth, struct arena *a)
 	return slice_of(p, (size_t)(o - p) + tail.n);
 }
 
-/* In the log, where what bans addresses finds it, and in the trace. */
+/* Reports it in the log, for tools that ban addresses, and in the trace. */
 static void tell_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
 {
 	static const char *const texts[] = {
@@ -91,7 +91,7 @@ static void gate_answer(struct h2d_req *req, const struct auth *auth, enum auth_
 	switch (verdict) {
 	case AUTH_REFUSED:
 		ask = challenge(auth, &req->arena);
-		/* RFC 9110, 15.5.2: a 401 without a challenge is none. */
+		/* RFC 9110, 15.5.2: a 401 needs a challenge. */
 		if (ask.p == NULL || reply_add(req, SLICE("www-authenticate"), ask) < 0)
 			reply_error(req, ERR_NO_MEMORY->status);
 		else
@@ -108,8 +108,8 @@ static void gate_answer(struct h2d_req *req, const struct auth *auth, enum auth_
 	}
 }
 
-/* The verdict on a request that waited. It may have been refused meanwhile, for a malformed chunk,
- * say; then its answer, or the error page that is on the way, stays. */
+/* The result for a request that waited. It may have been refused meanwhile, say for a malformed
+ * chunk; then its answer, or its pending error page, stays. */
 static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 {
 	struct gate *gate = LIST_ENTRY(wait, struct gate, wait);
@@ -126,12 +126,12 @@ static void decided(struct auth_wait *wait, enum auth_verdict verdict)
 	gate->done(req, open && verdict == AUTH_PASSED ? GATE_GO : GATE_ANSWERED, gate->ctx);
 }
 
-/* The credentials of a request; false if it has none that are well-formed. */
+/* The credentials of a request; false: none that are well-formed. */
 static bool credentials(const struct h2d_req *req, struct auth_basic *who)
 {
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("authorization"));
 
-	/* A second one (it is no list) makes both worth nothing. */
+	/* A second one (it is no list) invalidates both. */
 	return f != NULL &&
 	       field_find(f + 1, req->nfields - (unsigned)(f + 1 - req->fields), f->name) == NULL &&
 	       auth_basic_parse(f->value, who);
@@ -188,15 +188,15 @@ static void send_elsewhere(struct h2d_req *req, int status, struct slice locatio
 	reply_error(req, status);
 }
 
-/* A certificate authority asks for this path, on the listener where it does so. */
+/* A certificate authority requests this path, on the listener for it. */
 static bool is_challenge(const struct h2d_req *req)
 {
 	return req->conn->redirect_at != NULL && slice_starts(req->path, SLICE(ACME));
 }
 
 /*
- * A site that is elsewhere as a whole still needs a certificate for its name, and the proof lies
- * below its root. Without a root the proof can only be where the redirect leads.
+ * A site that is redirected as a whole still needs a certificate for its name, and the proof is
+ * below its root. Without a root the proof can only be at the target.
  */
 static bool leads(const struct h2d_req *req, const struct redirect *r)
 {
@@ -204,7 +204,7 @@ static bool leads(const struct h2d_req *req, const struct redirect *r)
 	       !(is_challenge(req) && req->site->has_root && slice_eq(r->prefix, SLICE("/")));
 }
 
-/* The path's line in a file of redirects; NULL: it has none. */
+/* The path's line in a file of redirects; NULL: none. */
 static const struct redirect_line *own_line(const struct h2d_req *req)
 {
 	const struct redirect_line *line = req->site->redirects != NULL
@@ -214,7 +214,7 @@ static const struct redirect_line *own_line(const struct h2d_req *req)
 	return line != NULL && leads(req, &line->redirect) ? line : NULL;
 }
 
-/* A line of its own comes before the redirect of a location. False: the path has neither. */
+/* A path's own line precedes the redirect of a location. False: neither. */
 static bool is_moved(struct h2d_req *req)
 {
 	const struct redirect_line *line = own_line(req);
@@ -229,9 +229,9 @@ static bool is_moved(struct h2d_req *req)
 }
 
 /*
- * Where the client would be sent from there, by https, too: one step for two. A name that says
- * strict-transport-security is visited by https once, for clients take it from there alone (RFC
- * 6797, 7.2).
+ * True: the next redirect leads to https, too: one step for two. A host with
+ * strict-transport-security must be visited by https once, because clients accept that header only
+ * there (RFC 6797, 7.2).
  */
 static bool leads_to_https(const struct h2d_req *req)
 {
@@ -258,8 +258,8 @@ static void to_https(struct h2d_req *req)
 }
 
 /*
- * RFC 9110, 7.4 and 15.5.20: the name is another server block's, with a certificate of its own, and
- * the connection's is not good for it: never for the default block, which answers every name.
+ * RFC 9110, 7.4 and 15.5.20: the name belongs to another server block with its own certificate, and
+ * the connection's does not cover it: never for the default block, which answers every name.
  */
 static bool is_uncovered(const struct h2d_req *req)
 {
@@ -269,8 +269,8 @@ static bool is_uncovered(const struct h2d_req *req)
 	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
 }
 
-/* Or that block asks other authorities who a client is: the handshake has asked for another name,
- * and what it has found is good for that one alone. */
+/* Or that block trusts other authorities for clients: the handshake used another name, and its
+ * result is valid for that one alone. */
 static bool misdirected(struct h2d_req *req)
 {
 	bool asks = req->site->client_ca != req->conn->client_ca;
@@ -285,7 +285,7 @@ static bool misdirected(struct h2d_req *req)
 	return true;
 }
 
-/* The reason why the client is not who it must be, by its certificate; NULL: there is none. */
+/* Why the client's certificate does not admit it; NULL: it does. */
 static const struct err *client_fault(const struct h2d_req *req)
 {
 	const struct http_conn *conn = req->conn;
@@ -298,7 +298,8 @@ static const struct err *client_fault(const struct h2d_req *req)
 									    : NULL;
 }
 
-/* Answered, and not by an alert in the handshake: people see why, over HTTP/2 and HTTP/1 alike. */
+/* An answer instead of an alert in the handshake: people see the reason, over HTTP/2 and HTTP/1
+ * alike. */
 static bool lacks_certificate(struct h2d_req *req)
 {
 	const struct err *err = client_fault(req);
@@ -306,7 +307,7 @@ static bool lacks_certificate(struct h2d_req *req)
 	if (err == NULL)
 		return false;
 	TRACE_STEP(req, VERIFY, &req->site->verify_at, "%s", err->text);
-	/* A refused one was logged by the handshake. */
+	/* The handshake has logged a refused one. */
 	if (err == ERR_CLIENT_CERT_NONE) {
 		COUNT(client_certificates_missing, 1);
 		err_log(err, req_client(req));
@@ -345,7 +346,7 @@ static void keep_out(struct h2d_req *req, const struct err *err)
 	reply_error(req, err->status);
 }
 
-/* By the rules of all who have a say about path. */
+/* Applies the rules of all locations for path. */
 static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done *done, void *ctx)
 {
 	struct demand demand;
@@ -369,8 +370,8 @@ static enum gate_result let_in(struct h2d_req *req, struct slice path, gate_done
 	return demand.auth != NULL ? ask(req, demand.auth, done, ctx) : GATE_GO;
 }
 
-/* A page of another site whose name leads to an admin listener could read what it answers (DNS
- * rebinding). A browser asks by that name, and cannot ask a unix socket. */
+/* A page of another site whose name resolves to an admin listener could read its answers (DNS
+ * rebinding). A browser sends that name, and cannot use a unix socket. */
 static bool is_rebound(const struct h2d_req *req)
 {
 	struct slice host = authority_host(req->authority);
@@ -396,7 +397,7 @@ static enum gate_result pass_admin(struct h2d_req *req)
 	return GATE_ANSWERED;
 }
 
-/* The balancer that asks for health is neither sent elsewhere nor turned away: its clients are. */
+/* A load balancer's health check is neither redirected nor refused: its clients are. */
 static bool is_health(const struct h2d_req *req)
 {
 	return site_is_health(req->site, req->path);

@@ -21,7 +21,7 @@ void handler_call_start(struct h2d_req *req)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-/* The piece is one of its own, so that it is seen who reads past its end, or keeps it. */
+/* The piece is a copy, so that AddressSanitizer reports reads beyond its end, or after the call. */
 static void call_body(struct h2d_req *req, const void *data, size_t n)
 {
 	void *piece = malloc(n);
@@ -92,7 +92,7 @@ void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
 		call_gone(req, handler);
 	if (req->belongings.next != NULL)
 		leave_all(&req->belongings);
-	/* The request may go on for a while, with an answer of the server's. */
+	/* The request may continue for a while, with the server's own answer. */
 	if (handler != NULL)
 		ASAN_POISON_MEMORY_REGION(req->handler_state, handler->state_size);
 }

@@ -1,6 +1,6 @@
 /*
- * handler_choice: asks the route table, then falls back on files. It changes nothing of the request
- * but its match and, where it answers, its reply.
+ * handler_choice: asks the route table, then falls back on files. It changes only the request's
+ * match and, if it answers, its reply.
  */
 #include "request/handler_choice.h"
 
@@ -52,7 +52,7 @@ void h2d_reply_options(struct h2d_req *req)
 		reply_options(req, match_methods(req));
 }
 
-/* The method is none of methods. */
+/* The method is not among methods. */
 static const struct h2d_handler *other_method(struct h2d_req *req, unsigned methods)
 {
 	if (req->method == H2D_OPTIONS) {
@@ -80,7 +80,7 @@ void handler_choice_refuse(struct h2d_req *req, unsigned refused)
 	reply_error(req, 405);
 }
 
-/* Uploads do not go to their folder by its own name. */
+/* True: uploads do not go to their directory by its own name. */
 static bool is_misplaced_upload(const struct h2d_req *req)
 {
 	unsigned writes = 1u << H2D_PUT | 1u << H2D_POST | 1u << H2D_DELETE | 1u << H2D_PATCH;
@@ -105,7 +105,7 @@ static void tell_place(struct h2d_req *req)
 	reply_bytes(req, 405, "text/plain; charset=utf-8", text);
 }
 
-/* The document root's handler says itself which methods it takes. */
+/* The document root's handler checks its methods itself. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {
 	const struct h2d_handler *handler = req->env->conf.fallback;
@@ -160,8 +160,8 @@ void handler_choice_any(struct h2d_req *req)
 
 /* --- an encoded slash ------------------------------------------------------------------------- */
 
-/* The folder of the segment that has the first encoded slash. No segment was taken away, so it is
- * the beginning of the path: an escape of the target is one byte of it. */
+/* The directory of the segment with the first encoded slash. No segment was removed, so it is the
+ * beginning of the path: an escape of the target is one byte of it. */
 static struct slice folder(const struct h2d_req *req)
 {
 	struct slice t = req->target;

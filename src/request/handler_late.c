@@ -1,7 +1,6 @@
 /*
- * handler_late: a request whose handler does not answer. Protocols tell, about once a second, which
- * of their requests wait for nothing but that; h2d's own answer is the last thing such a request
- * waits for. Never looks at one that has its reply.
+ * handler_late: answers a request whose handler does not. Protocols report, about once a second,
+ * which of their requests wait only for that. Never checks one with a reply.
  */
 #include "request/handler_late.h"
 
@@ -10,7 +9,7 @@
 #include "base/counters.h"
 #include "request/handler_rule.h"
 
-enum { LOOK_MAX_MS = 2000 }; /* a loop that was late is not the handler's doing */
+enum { LOOK_MAX_MS = 2000 }; /* a late loop is not the handler's fault */
 
 static void give_up(struct h2d_req *req)
 {

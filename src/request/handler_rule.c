@@ -22,7 +22,7 @@ static const char *const texts[] = {
 #include "request/handler_rule.def"
 };
 
-/* It is not the request's any more while gone() runs for one that is refused. */
+/* The handler is no longer the request's while gone() runs for a refused one. */
 const char *handler_rule_name(const struct h2d_req *req)
 {
 	const struct crash_call *called = crash_doing();

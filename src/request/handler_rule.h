@@ -30,37 +30,35 @@ bool handler_rule_late(const struct h2d_req *req, enum handler_rule rule, const 
 /* In a server with sanitizers, and in the test kit. */
 extern bool handler_rule_strict;
 
-/* True in the one thread that calls handlers; handlers_start() and req_init() say so. */
+/* True in the one thread that calls handlers; set by handlers_start() and req_init(). */
 extern _Thread_local bool handler_rule_on_loop;
 
-/* Each public call begins with it, but those that any thread may make. */
+/* Begins each public call, except those allowed in any thread. */
 #define HANDLER_CALL() \
 	(__builtin_expect(handler_rule_on_loop, 1) ? (void)0 : handler_rule_thread(__func__))
 
-/* The call was made in a thread that has its job alone (h2d_work()): nothing of the request is
- * looked at. */
+/* The call was made in a thread that has only its job (h2d_work()): the request is not read. */
 _Noreturn void handler_rule_thread(const char *call) __attribute__((cold, noinline));
 
-/* Ends the worker for a mistake in call, which what says; behind it handler and request are named,
- * if this thread is in a call for one. */
+/* Ends the worker for a mistake in call, described by what; the last words also name handler and
+ * request, if this thread is in a call for one. */
 _Noreturn void handler_rule_call(const char *call, const char *what)
 	__attribute__((cold, noinline));
 
-/* Bytes that a handler hands over. A length that wrapped would be taken for all the memory behind
- * p. */
+/* Bytes from a handler. A length that wrapped would cover all the memory behind p. */
 #define HANDLER_SLICE(req, p, n) (HANDLER_MUST(req, (n) <= PTRDIFF_MAX, LENGTH), slice_of(p, n))
 
-/* Names call and request. From gone() every reply is one too many, whatever its rule is. */
+/* Names call and request. After gone() every reply is one too many, whatever its rule. */
 _Noreturn void handler_rule_broken(const struct h2d_req *req, enum handler_rule rule,
 	const char *call) __attribute__((cold, noinline));
 
-/* Says in the log what a handler did that it should not, where the request has an answer. */
+/* Logs a handler's mistake, if the request has an answer. */
 #define HANDLER_SLIP(req, text, ...) \
 	log_peer(LEVEL_ERROR, "handler %s: " text ": %.*s %.*s", \
 		handler_rule_name(req) __VA_OPT__(, ) __VA_ARGS__, SLICE_ARG((req)->method_text), \
 		(req)->target.n < 100 ? (int)(req)->target.n : 100, (req)->target.p)
 
-/* The handler of req; "none" where the core answers. */
+/* The handler of req; "none": the core answers. */
 const char *handler_rule_name(const struct h2d_req *req);
 
 #endif

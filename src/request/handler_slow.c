@@ -1,11 +1,11 @@
 /*
- * handler_slow: the mark that has a call timed, and what is said of one that took too long. The
- * thread sets the mark and sleeps until a call has ended with it; so it sleeps while none comes.
+ * handler_slow: the mark that makes a call timed, and the log line of one that took too long. The
+ * thread sets the mark and sleeps until a call has ended with it; so it sleeps without calls.
  * Called by handler_call.h and by the worker.
  *
- * Nothing but a call is ever blamed: each call that finds the mark as it begins sets it anew, and
- * each takes it away as it ends. What a call finds at its end was therefore set while it ran; it
- * may have begun up to LOOK_MS before.
+ * Only calls are ever blamed: each call that finds the mark at its beginning sets it again, and
+ * each removes it at its end. A mark found at the end of a call was therefore set during it; it may
+ * have begun up to LOOK_MS before.
  */
 #include "request/handler_slow.h"
 
@@ -25,7 +25,7 @@ enum {
 	SLOW_MS = 100,
 	TARGET_SHOWN = 100,
 	STACK_BYTES = 256 << 10,
-	MARK_NEW = 1, /* set, but its time was not read yet */
+	MARK_NEW = 1, /* set, but its time is unread */
 };
 
 uint64_t handler_slow_mark;
@@ -55,7 +55,7 @@ static void set_mark(void)
 	uint64_t mark = MARK_NEW;
 
 	__atomic_store_n(&handler_slow_mark, mark, __ATOMIC_SEQ_CST);
-	/* Read behind it: a call that began meanwhile has set the mark anew. */
+	/* Read afterwards: a call that began meanwhile has set the mark again. */
 	__atomic_compare_exchange_n(&handler_slow_mark, &mark, clock_read_us(), false,
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -73,7 +73,7 @@ static void *thread_main(void *arg)
 
 void handler_slow_begin(void)
 {
-	/* A call inside of another is that one's time. */
+	/* A nested call counts for the outer one. */
 	if (crash_doing() == NULL)
 		__atomic_store_n(&handler_slow_mark, clock_read_us(), __ATOMIC_SEQ_CST);
 }
@@ -105,7 +105,7 @@ void handler_slow_end(void)
 
 /* --- start and stop --------------------------------------------------------------------------- */
 
-/* Signals are the loop's: the thread takes none but those of its own faults. */
+/* The loop takes all signals: the thread takes only those of its own faults. */
 static int start_thread(void)
 {
 	sigset_t all, before;

@@ -1,5 +1,4 @@
-/* handler_text: the strings of a request as its handler has got them. With AddressSanitizer only.
- */
+/* handler_text: the strings that a request's handler has got. With AddressSanitizer only. */
 #include "request/handler_text.h"
 
 #ifdef __SANITIZE_ADDRESS__

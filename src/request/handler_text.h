@@ -1,7 +1,7 @@
 /*
- * handler_text: a string as a handler gets it, which ends in NUL. With AddressSanitizer it is
- * memory of its own, of just that size, so that who reads behind its end is seen. Called by the
- * calls of h2d/handler.h that hand strings out.
+ * handler_text: a string for a handler, which ends in NUL. With AddressSanitizer it is a copy of
+ * just that size, so that reads beyond its end are reported. Called by the calls of h2d/handler.h
+ * that return strings.
  */
 #ifndef H2D_REQUEST_HANDLER_TEXT_H
 #define H2D_REQUEST_HANDLER_TEXT_H
@@ -19,7 +19,7 @@ static inline const char *handler_text_own(const struct h2d_req *req, struct sli
 }
 #endif
 
-/* s ends in NUL; p NULL: there is none. len may be NULL. */
+/* s ends in NUL; p NULL: none. len may be NULL. */
 static inline const char *handler_text(const struct h2d_req *req, struct slice s, size_t *len)
 {
 	if (len != NULL)

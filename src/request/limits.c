@@ -1,6 +1,6 @@
 /*
- * limits: finds whose request it is, asks the tally, and answers who is over a rate. Called by
- * req.c before the gate, so that what is refused costs little.
+ * limits: finds the client of a request, asks the tally, and answers a client over its rate. Called
+ * by req.c before the gate, so that refusals cost little.
  */
 #include "request/limits.h"
 
@@ -40,7 +40,7 @@ static void trace(struct h2d_req *req, bool holds, uint64_t wait_ns)
 		r->depth_ns / r->cost_ns, what);
 }
 
-/* The client is over its rate. */
+/* Answers a client over its rate. */
 static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t wait_ns)
 {
 	if (req->env->sites->dry_run) {
@@ -51,15 +51,15 @@ static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t w
 	return false;
 }
 
-/* A request that is traced, or may be for health, or whose client is exempt, or not the peer of its
- * connection. */
+/* A traced request, a possible health check, or one of an exempt client, or of a client other than
+ * the peer. */
 static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
 {
 	const struct rate *rate = req->location->requests;
 	uint64_t mark, wait_ns = 0;
 	bool holds;
 
-	/* A balancer asks for it all the time. */
+	/* Load balancers request it all the time. */
 	if (site_is_health(req->site, req->path))
 		return true;
 	holds = req_limited(req, &mark);
@@ -72,7 +72,7 @@ static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
 
 bool limits_take_request(struct h2d_req *req)
 {
-	uint64_t wait_ns, now_us = clock_us(); /* first: registers are free for what follows */
+	uint64_t wait_ns, now_us = clock_us(); /* first: registers are free for the rest */
 	const struct account *a = req->conn->account;
 	const struct rate *rate = req->location->requests;
 	const struct http_env *env = req->env;

@@ -9,8 +9,7 @@
 #include "request/req.h"
 #include "share/tally.h"
 
-/* Where a location has a rate: its client asks for one request more. False: it was answered 429.
- */
+/* For a location with a rate: counts one request more. False: it was answered 429. */
 bool limits_take_request(struct h2d_req *req);
 
 static inline bool limits_pass(struct h2d_req *req)

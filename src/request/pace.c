@@ -1,7 +1,8 @@
 /*
  * pace: grants bytes by two buckets of tokens, that of the connection in its memory, that of the
- * client in the tally. Called by reply.c, by req.c and by the protocols' output. A grant is what a
- * twentieth of a second brings, so that a slow response goes on evenly and a fast one asks seldom.
+ * client in the tally. Called by reply.c, by req.c and by the protocols' output. A grant is a
+ * twentieth of a second's bytes, so that a slow response continues evenly and a fast one asks
+ * seldom.
  */
 #include "request/pace.h"
 
@@ -18,7 +19,7 @@ enum {
 	GRANT_LEAST = 1024, /* bytes: no frames of a few */
 	GRANT_FRAME = 16384,
 	GRANT_MOST = 1 << 20,
-	DEPTH = 4, /* grants that may be had at once */
+	DEPTH = 4, /* grants available at once */
 };
 
 #define NS_PER_US UINT64_C(1000)
@@ -42,7 +43,7 @@ static uint64_t time_of(uint64_t bytes, uint64_t per_second)
 	return (uint64_t)((unsigned __int128)bytes * NS_PER_S / per_second);
 }
 
-/* How long the connection waits for n bytes. */
+/* Time that the connection waits for n bytes. */
 static uint64_t conn_wait(
 	const struct pace_conn *conn, uint64_t now_ns, uint64_t cost, uint64_t depth)
 {
@@ -51,7 +52,7 @@ static uint64_t conn_wait(
 	return next > now_ns + depth ? next - now_ns - depth : 0;
 }
 
-/* Takes n bytes of both buckets, or of none: how many nanoseconds it is too early for that. */
+/* Takes n bytes from both buckets, or from none: returns how many nanoseconds it is too early. */
 static uint64_t pace_take(struct h2d_req *req, uint64_t n)
 {
 	const struct pace_limit *limit = req->pace->limit;
@@ -87,7 +88,7 @@ static uint64_t piece_of(const struct pace_limit *limit)
 	return client < conn ? client : conn;
 }
 
-/* Whether n bytes go out now though it is too early for them, for that is only tried. */
+/* True if n bytes are sent though it is too early, because of a dry run. */
 static bool passes(struct h2d_req *req, uint64_t n)
 {
 	struct pace *p = req->pace;
@@ -122,7 +123,7 @@ size_t pace_grant(struct h2d_req *req, size_t want)
 	uint64_t n = piece_of(p->limit), wait;
 
 	if (p->granted == 0) {
-		/* A short response pays for what it has. */
+		/* A short response pays for its bytes. */
 		if (req->reply.body.left < n)
 			n = req->reply.body.left;
 		if (n == 0)
@@ -136,9 +137,9 @@ size_t pace_grant(struct h2d_req *req, size_t want)
 	return p->granted < want ? (size_t)p->granted : want;
 }
 
-/* --- those that wait -------------------------------------------------------------------------- */
+/* --- waiting responses ------------------------------------------------------------------------ */
 
-/* Each asks again when its time is there; who finds that others were faster waits once more. */
+/* Each asks again when it is due; if others were faster it waits once more. */
 static void on_tick(struct timer *t)
 {
 	struct pacer *all = LIST_ENTRY(t, struct pacer, timer);

@@ -1,6 +1,6 @@
 /*
- * reply: puts a response's head together and hands it to the protocol. Called by handlers
- * (h2d_reply_*), by the request core and by the file replies of files/. Never reads content.
+ * reply: makes a response's head and gives it to the protocol. Called by handlers (h2d_reply_*), by
+ * the request core and by the file replies of files/. Never reads content.
  */
 #include "request/reply.h"
 #include "request/pace.h"
@@ -24,7 +24,7 @@ static struct slice digits(uint64_t v, char buf[20])
 	return slice_of(p, (size_t)(buf + 20 - p));
 }
 
-/* The location's cache-control is about what was asked for, not about an error (rules/site.h). */
+/* The location's cache-control is for the requested file, not for an error (rules/site.h). */
 static bool takes_cache_control(int status)
 {
 	switch (status) {
@@ -43,7 +43,7 @@ static bool takes_cache_control(int status)
 	}
 }
 
-/* Whether a response may have several of them, which then add up (rules/site.h). */
+/* True if a response may have several of them, which then add up (rules/site.h). */
 static bool adds_up(struct slice name)
 {
 	return slice_eq(name, SLICE("link")) || slice_eq(name, SLICE("server-timing")) ||
@@ -61,8 +61,8 @@ static bool list_has(struct slice list, struct slice name)
 }
 
 /*
- * Two fields vary are as good as one (RFC 9110, 5.3), but not every cache knows. 1: the one that is
- * there says value now, too; 0: there is none; -1: memory is out.
+ * Two headers vary are as good as one (RFC 9110, 5.3), but not for every cache. 1: the existing one
+ * now has value, too; 0: there is none; -1: memory is out.
  */
 static int join_vary(struct h2d_req *req, struct slice value)
 {
@@ -97,7 +97,7 @@ int reply_vary(struct h2d_req *req, struct slice value)
 	return joined > 0 ? 0 : -1;
 }
 
-/* Adds the configuration's fields behind all that the response has of its own. False: no room. */
+/* Adds the configuration's headers after all of the response's own. False: no room. */
 static bool add_configured(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
@@ -157,13 +157,13 @@ static void add_own(struct h2d_req *req, int status)
 		*end++ = (struct field){ SLICE("date"), req->env->date };
 	if (!(r->said >> REPLY_SAID_SERVER & 1) && req->env->conf.server.n > 0)
 		*end++ = (struct field){ SLICE("server"), req->env->conf.server };
-	/* RFC 9110, 8.6: none with 204, and with 304 only what a 200 would have said, so none. */
+	/* RFC 9110, 8.6: none with 204, and with 304 only that of a 200, so none. */
 	if (status != 204 && status != 304 && r->body.left != BODY_UNKNOWN)
 		*end++ = (struct field){ SLICE("content-length"), digits(r->body.left, r->length) };
 	r->nfields = (unsigned)(end - r->fields);
 }
 
-/* Adds what no response is without. False: there are too many fields. */
+/* Adds the headers of every response. False: there are too many. */
 static bool complete(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
@@ -173,7 +173,7 @@ static bool complete(struct h2d_req *req, int status)
 	       add_configured(req, status);
 }
 
-/* Nothing of the response stays but a status that says why. */
+/* Drops the response, except a status that gives the reason. */
 static int start_over(struct h2d_req *req, int status)
 {
 	body_close(&req->reply.body);
@@ -195,7 +195,7 @@ static bool head_too_long(const struct h2d_req *req)
 	return n > REPLY_HEAD_MAX;
 }
 
-/* The head is complete from now on, and the protocol's to send. */
+/* Completes the head, for the protocol to send. */
 static void make_head(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
@@ -211,7 +211,7 @@ static void make_head(struct h2d_req *req, int status)
 		log_peer(LEVEL_INFO, "connection %s: %.*s: the response's head is too long",
 			ADDR_HOST(req_client(req)), req->target.n < 100 ? (int)req->target.n : 100,
 			req->target.p);
-		/* Where it leads is made of the target. */
+		/* The location is made from the target. */
 		status = start_over(req, status / 100 == 3 ? 414 : 500);
 	}
 	r->status = status;
@@ -233,7 +233,7 @@ void reply_send(struct h2d_req *req, int status)
 void reply_send_duplex(struct h2d_req *req, int status)
 {
 	make_head(req, status);
-	/* In front of the head: a client may wait for 100 (RFC 9110, 10.1.1). */
+	/* Before the head: a client may wait for 100 (RFC 9110, 10.1.1). */
 	if (req->reply.content)
 		req->stream->consume(req, 0);
 	else
@@ -313,7 +313,7 @@ void h2d_reply_bytes(
 		reply_bytes(req, status, type, HANDLER_SLICE(req, data, len));
 }
 
-/* Fields of something that is not sent after all; those of the error itself stay. */
+/* Drops headers of an unsent representation; those of the error itself stay. */
 static void drop_representation(struct reply *r)
 {
 	static const struct slice names[] = { SLICE_LIT("content-type"),
@@ -341,10 +341,7 @@ int reply_page_policy(struct h2d_req *req)
 	return reply_add(req, name, page_policy);
 }
 
-/*
- * The client's fault, if that is what status says; NULL: it has no name. Texts of err.def need no
- * escape.
- */
+/* The client's mistake, if status is for it; NULL: none. Texts of err.def need no escape. */
 static const char *why_of(const struct h2d_req *req, int status)
 {
 	const struct err *err = req->record.error;
@@ -358,7 +355,7 @@ void reply_own_page(struct h2d_req *req, int status)
 	struct slice id = req_id_shown(req);
 	char *text;
 
-	/* The site's page failed, whatever of: the error is the one it was for. */
+	/* The site's page failed for any reason: the error is the one it was for. */
 	if (req->error_status != 0) {
 		status = req->error_status;
 		req->reply.nfields = req->error_fields;
@@ -382,7 +379,7 @@ void reply_own_page(struct h2d_req *req, int status)
 
 void reply_error_page(struct h2d_req *req, int status, struct slice file, const struct conf_pos *at)
 {
-	/* From now on the reply is not the handler's any more, though its page may take a while. */
+	/* From now on the handler has replied, though the page may take a while. */
 	req->owes = false;
 	drop_representation(&req->reply);
 	req->error_status = status;

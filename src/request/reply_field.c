@@ -32,14 +32,14 @@ bool reply_field_valid(struct slice name, struct slice value)
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
-	/* Fields that reply.c says itself always find room. */
+	/* Headers that reply.c sets itself always find room. */
 	if (req->reply.nfields >= REPLY_FIELDS_MAX - 6)
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
 	return 0;
 }
 
-/* Adds one of which there is one, or gives that another value. -1 as reply_add(). */
+/* Adds a unique header, or replaces its value. -1 like reply_add(). */
 static int replace(struct h2d_req *req, enum reply_said said, struct slice value)
 {
 	struct reply *r = &req->reply;

@@ -1,7 +1,6 @@
 /*
  * req: a request's life (req_state.def): its head, the way to its handler, its refusal, its end.
- * Called by protocols from below and by handlers through h2d/handler.h; never knows which protocol
- * it serves.
+ * Called by protocols and by handlers through h2d/handler.h; independent of the protocol.
  */
 #include "request/req.h"
 #include "share/account.h"
@@ -21,11 +20,10 @@
 #include "request/trace.h"
 
 enum {
-	/* Memory that one request may take beside its head: a reply by h2d_reply_bytes() is in it.
-	 */
+	/* Memory of one request beside its head: also for a reply by h2d_reply_bytes(). */
 	ARENA_CAP = 4 << 20,
 	/* And for the head: HTTP/1 has two sections of header_size, and each line may move while it
-	   grows. */
+	 * grows. */
 	ARENA_HEADS = 8,
 };
 
@@ -55,15 +53,15 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 }
 
 /*
- * The site, and its location as far as that can be told before the path is known. False: the
- * authority is malformed.
+ * Finds the site, and its location as far as known before the path. False: the authority is
+ * malformed.
  */
 static bool set_site(struct h2d_req *req)
 {
 	const struct sites *sites = req->env->sites;
 	const struct site *found = site_memo_find(&req->env->site_memo, sites, req->authority);
 
-	/* Names and paths of the configuration are for the public. */
+	/* Names and paths of the configuration are for public listeners. */
 	if (req->conn->admin)
 		req->site = sites_plain.v;
 	else
@@ -72,8 +70,7 @@ static bool set_site(struct h2d_req *req)
 	return found != NULL;
 }
 
-/* Before anything is refused: HEAD gets no content, and what a location adds is added to every
- * answer. */
+/* Before any refusal: HEAD gets no content, and a location's headers are added to every answer. */
 static const struct err *read_line(struct h2d_req *req)
 {
 	const struct err *err = path_parse(req->target, &req->arena, &req->path, &req->query);
@@ -86,7 +83,7 @@ static const struct err *read_line(struct h2d_req *req)
 	return err;
 }
 
-/* Answers a fault of the peer, and logs it, for the access log has the status only. */
+/* Answers a mistake of the peer, and logs it, because the access log has only the status. */
 static void wrong(struct h2d_req *req, const struct err *err)
 {
 	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
@@ -95,7 +92,7 @@ static void wrong(struct h2d_req *req, const struct err *err)
 	reply_error(req, err->status);
 }
 
-/* Answers a fault of the target, and logs it with the target. */
+/* Answers a mistake in the target, and logs it with the target. */
 static void wrong_target(struct h2d_req *req, const struct err *err)
 {
 	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
@@ -104,13 +101,13 @@ static void wrong_target(struct h2d_req *req, const struct err *err)
 	reply_error(req, err->status);
 }
 
-/* Nobody but who explains says no. */
+/* Only `h2d --explain` refuses. */
 static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
 {
 	return req->env->conf.starts == NULL || req->env->conf.starts(req, handler);
 }
 
-/* By what the request says of it; some of it may be here already. */
+/* By the request's length; some of it may have come. */
 static bool is_too_large(const struct h2d_req *req)
 {
 	uint64_t max = req->location->body_size;
@@ -127,7 +124,7 @@ static void too_large(struct h2d_req *req)
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);
 }
 
-/* The parts of the path that are parameters, as strings: each ends in NUL. */
+/* Makes strings of the path's parameters: each ends in NUL. */
 static bool own_params(struct h2d_req *req)
 {
 	struct route_match *m = &req->match;
@@ -140,7 +137,7 @@ static bool own_params(struct h2d_req *req)
 	return true;
 }
 
-/* Everything the configuration demands is met: the handler's turn. */
+/* All rules of the configuration are met: the handler's turn. */
 static void start_handler(struct h2d_req *req)
 {
 	enum h2d_body body;
@@ -180,14 +177,14 @@ static void req_cut(struct h2d_req *req)
 	req->stream->cut(req);
 }
 
-/* A reply that is made of a body which does not come to its end has none, either. */
+/* A reply made from an incomplete body is incomplete, too. */
 static void cut_off(struct h2d_req *req)
 {
 	if (req_body_duplex(req))
 		req_cut(req);
 }
 
-/* Bytes of a body are lost; those that come could not be told from them. */
+/* Bytes of a body are lost; later ones would be mistaken for them. */
 static void lose_bytes(struct h2d_req *req, const struct err *err)
 {
 	if (!req->reply.ready) {
@@ -218,7 +215,7 @@ void req_refuse(struct h2d_req *req, int status)
 	reply_error(req, status);
 }
 
-/* The gate has decided on a request that had to wait for it. */
+/* Called when the gate has decided on a request that waited. */
 static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	(void)ctx;
@@ -227,8 +224,8 @@ static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx
 	req_body_started(req);
 }
 
-/* An extended CONNECT (RFC 8441) is to HTTP/2 what GET with an upgrade is to HTTP/1.1, and it has
- * no other meaning. */
+/* An extended CONNECT (RFC 8441) is to HTTP/2 what GET with an upgrade is to HTTP/1.1; it has no
+ * other use. */
 static __attribute__((cold, noinline)) bool opens_tunnel(struct h2d_req *req)
 {
 	if (req->stream->asks_tunnel == NULL || !req->stream->asks_tunnel(req) ||

@@ -1,7 +1,7 @@
 /*
- * req_body: moves a request's body from state to state, and each piece to who takes it: the
- * handler, the queue, or nobody. Called by req.c as pieces come and the request goes its way, and
- * by the calls of h2d/handler.h. Never looks at the bytes, and refuses nothing itself.
+ * req_body: moves a request's body from state to state, and each piece to its taker: the handler,
+ * the queue, or none. Called by req.c for pieces and for steps of the request, and by the calls of
+ * h2d/handler.h. Never reads the bytes, and never refuses a request itself.
  */
 #include "request/req_body.h"
 
@@ -25,7 +25,7 @@ static void req_body_go(struct h2d_req *req, enum req_body_state state)
 	req->body_state = state;
 }
 
-/* Whether a hook takes the body out of the queue. */
+/* True if a hook takes the body from the queue. */
 static bool has_hook(const struct h2d_req *req)
 {
 	return req->body_state == REQ_BODY_HOOKED || req->body_state == REQ_BODY_DRAWN;
@@ -87,7 +87,7 @@ void req_body_end(struct h2d_req *req)
 		req->hook->body(req);
 }
 
-/* Pieces that waited go to the handler, which may have enough again with each of them. */
+/* Gives waiting pieces to the handler, which may pause again after each. */
 static void hand_on(struct h2d_req *req)
 {
 	struct body_piece *piece;
@@ -143,7 +143,7 @@ static void go_on(struct task *t)
 		return;
 	req_body_go(req, REQ_BODY_FLOWS);
 	hand_on(req);
-	/* Nothing else tells the protocol that somebody takes what waits with the client. */
+	/* No other call tells the protocol that the client's waiting body is taken. */
 	if (req->body_state == REQ_BODY_FLOWS)
 		req->stream->consume(req, 0);
 }

@@ -1,7 +1,7 @@
 /*
  * req_client: walks the addresses that proxies have added to a request, the newest first: each was
- * added by the proxy whose address comes before it, so it counts only while all before it are
- * trusted. The first that is not is the client. Called by req_start(), where the peer is trusted.
+ * added by the proxy whose address precedes it, so it counts only while all before it are trusted.
+ * The first untrusted one is the client. Called by req_start() for a trusted peer.
  */
 #include "request/req_client.h"
 
@@ -9,12 +9,12 @@
 #include "request/trace.h"
 #include "share/account.h"
 
-/* Not to be told; no rule that names addresses lets it in. */
+/* Unknown; no rule for addresses admits it. */
 static const struct addr nobody = { 0 };
 
 typedef bool last_fn(struct slice *value, struct forwarded *f);
 
-/* Goes on with one line. False: the walk is over, f is not trusted or tells nothing. */
+/* Continues with one line. False: the walk ends, f is untrusted or has no address. */
 static bool step(
 	const struct proxies *p, struct slice value, last_fn *last, struct forwarded *f, bool *any)
 {
@@ -42,8 +42,8 @@ static bool req_client_walk(
 	return any;
 }
 
-/* The field's one address; of several, or of what is none, nothing is told. False: there is no such
- * field. */
+/* The header's one address; none from several, or from an invalid one. False: the header is
+ * missing. */
 static bool named(const struct h2d_req *req, struct slice name, struct forwarded *f)
 {
 	const struct field *line = field_find(req->fields, req->nfields, name);
@@ -59,7 +59,7 @@ static bool named(const struct h2d_req *req, struct slice name, struct forwarded
 	return true;
 }
 
-/* The last line counts, and of it the last element: who added it is trusted. */
+/* The last line counts, and its last element: it was added by a trusted peer. */
 static bool x_https(const struct h2d_req *req)
 {
 	for (unsigned i = req->nfields; i-- > 0;)
@@ -97,7 +97,7 @@ bool req_limited(struct h2d_req *req, uint64_t *mark)
 
 	if (req->env->tally == NULL || a == NULL)
 		return false;
-	/* Clients that share the crowd's account are told apart here all the same. */
+	/* Clients in the crowd's account are distinguished here all the same. */
 	if (account_is_crowd(a)) {
 		*mark = account_mark(req->env->accounts, req_client(req), &exempt);
 		return !exempt;
@@ -110,7 +110,7 @@ void req_client_find(struct h2d_req *req)
 {
 	struct forwarded found;
 
-	/* The proxy adds fields at the end, which may be missing in a head that is too large. */
+	/* The proxy adds headers at the end, which may be missing in a head that is too large. */
 	if (req->head_too_large)
 		return;
 	switch (req->env->sites->proxies.field) {

@@ -1,6 +1,6 @@
 /*
- * req_field: keeps the fields of a request's head in its arena, and counts what limits them. Called
- * by protocols for each field that comes, and for handlers that ask for cookies.
+ * req_field: keeps the headers of a request in its arena, and counts them against their limits.
+ * Called by protocols for each header, and for handlers that read cookies.
  */
 #include "request/req_field.h"
 
@@ -22,8 +22,8 @@ static bool is_cookie(struct slice name)
 }
 
 /*
- * Whether the bytes of value are those of a cookie that is there: it says nothing new, and one byte
- * on the wire may stand for it (RFC 7541, 6.1), again and again.
+ * True if the bytes of value are those of a present cookie: it adds no information, and one byte on
+ * the wire may mean it (RFC 7541, 6.1), again and again.
  */
 static bool repeated(const struct h2d_req *req, struct slice value)
 {
@@ -53,10 +53,10 @@ static int more_room(struct h2d_req *req)
 	return 0;
 }
 
-/* Room for one more field. 1: there are too many, -1: memory is out. */
+/* Makes room for one more header. 1: there are too many, -1: memory is out. */
 static __attribute__((noinline)) int grow(struct h2d_req *req)
 {
-	/* All cookies are one field, which their size alone bounds. */
+	/* All cookies are one header, which only its size limits. */
 	unsigned most = req->env->conf.header_fields + (req->ncookies > 0 ? req->ncookies - 1 : 0);
 
 	if (req->nfields >= most)
@@ -89,7 +89,7 @@ int req_field_add(struct h2d_req *req, struct slice name, struct slice value)
 	return 0;
 }
 
-/* Cookies with "; " between, as they came. p NULL: memory is out. */
+/* Cookies joined by "; ". p NULL: memory is out. */
 static struct slice joined(struct h2d_req *req)
 {
 	const struct field *end = req->fields + req->nfields;

@@ -1,6 +1,6 @@
 /*
- * req_id: takes a request's id from its fields or makes one. Called where it is shown (reply.c,
- * access_line.c) and for handlers. Random bytes are asked for in batches: the call costs more than
+ * req_id: takes a request's id from its headers or makes one. Called to show it (reply.c,
+ * access_line.c) and for handlers. Random bytes are fetched in batches: the call costs more than
  * the rest.
  */
 #include "request/req_id.h"
@@ -11,7 +11,7 @@ enum { ID_LONGEST = 128, BATCH = 16 };
 
 const struct slice req_id_field = SLICE_LIT("x-request-id");
 
-/* Bytes that log lines, fields and pages can show as they are: all that generators of IDs make. */
+/* Bytes that log lines, headers and pages can show unchanged: all bytes of usual IDs. */
 static bool is_plain(struct slice s)
 {
 	static const char others[] = "-._~+/=:@";

@@ -1,6 +1,6 @@
 /*
  * req_record: the route of a request as a number, and the name of that number. The request core
- * asks for the first once per request, those who show it for the second.
+ * gets the first once per request, logs and metrics the second.
  */
 #include "request/req_record.h"
 

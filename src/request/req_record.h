@@ -1,7 +1,6 @@
 /*
- * req_record: what the access log and the metrics tell of a request, gathered on its way; complete
- * when env->finished is called. Written by the request core, and by one other where the comment
- * says so.
+ * req_record: a request's facts for the access log and the metrics, gathered on its way; complete
+ * when env->finished is called. Written by the request core, and by one other that a comment names.
  */
 #ifndef H2D_REQUEST_REQ_RECORD_H
 #define H2D_REQUEST_REQ_RECORD_H
@@ -16,46 +15,46 @@
 struct h2d_req;
 struct route_table;
 
-/* Where a response that is a file came from. */
+/* The source of a response's file. */
 enum req_source {
 	REQ_SOURCE_NONE,  /* no file: a handler's bytes, an error's own page, a redirect */
 	REQ_SOURCE_IMAGE, /* the cache image: a hit */
 	REQ_SOURCE_DISK,  /* the disk: a miss */
 };
 
-/* The handler that was chosen, as a small number. */
+/* The chosen handler, as a small number. */
 enum req_route {
-	REQ_ROUTE_NONE,   /* nothing: refused, redirected, a wrong method, OPTIONS */
+	REQ_ROUTE_NONE,   /* none: refused, redirected, a wrong method, OPTIONS */
 	REQ_ROUTE_FILES,  /* the document root */
-	REQ_ROUTE_HEALTH, /* the path that a site calls its health */
-	REQ_ROUTE_ROWS,   /* and from here on the rows of env->conf.routes */
+	REQ_ROUTE_HEALTH, /* the path of a site's health check */
+	REQ_ROUTE_ROWS,   /* from here on the rows of env->conf.routes */
 };
 
 struct req_record {
 	/*
-	 * By the loop's clock, so what happens in one turn takes no time; by the clock itself
-	 * where env->conf.timed says so.
+	 * By the loop's clock, so that events of one turn take no time; by the real clock if
+	 * env->conf.timed is set.
 	 */
-	uint64_t begun_us;       /* its first field came */
+	uint64_t begun_us;       /* its first header came */
 	uint64_t first_byte_us;  /* the head of its response was given to the protocol; 0: never */
 	uint64_t ended_us;       /* it is gone */
-	uint64_t bytes_in;       /* of request body that came, without chunk or frame heads */
+	uint64_t bytes_in;       /* of request body received, without chunk or frame heads */
 	uint64_t bytes_out;      /* of content given to the connection; the protocol counts */
-	enum req_source source;  /* files/ say, as they count cache_hits and cache_misses */
+	enum req_source source;  /* set by files/, which count cache_hits and cache_misses */
 	uint32_t route;          /* enum req_route, or a row behind it */
-	const struct err *error; /* the peer's first fault; NULL: none that has a name */
+	const struct err *error; /* the peer's first mistake; NULL: none with a name */
 };
 
-/* A moment; timed: env->conf.timed. Inline, as each request asks three times. */
+/* The time now; timed: env->conf.timed. Inline, as each request needs it three times. */
 static inline uint64_t req_record_now(bool timed)
 {
 	return timed ? clock_read_us() : clock_us();
 }
 
-/* Its handler was chosen. */
+/* Called when the handler was chosen. */
 void req_record_route(struct h2d_req *req);
 
-/* Notes a peer's fault, where it is answered or the stream ends; the first one counts. */
+/* Notes a peer's mistake, when it is answered or the stream ends; the first one counts. */
 static inline void req_record_error(struct req_record *r, const struct err *err)
 {
 	if (r->error == NULL)

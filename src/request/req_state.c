@@ -1,6 +1,6 @@
 /*
- * req_state: checks each step of a request against req_state.def and counts the requests that are
- * over. Called by req.c, and by reply.c when a reply is given; nobody else moves a request.
+ * req_state: checks each step of a request against req_state.def and counts ended requests. Called
+ * by req.c, and by reply.c for a reply.
  */
 #include "base/counters.h"
 #include "request/req.h"
@@ -17,7 +17,7 @@ const struct states req_states = {
 static void count_gone(const struct h2d_req *req)
 {
 	COUNT(requests_live, -1);
-	/* A look at the server is no visit. */
+	/* Requests to admin listeners do not count. */
 	if (req->conn != NULL && req->conn->admin) {
 		COUNT(requests_admin, 1);
 		return;

@@ -1,7 +1,6 @@
 /*
  * trace: keeps the steps of a request in its arena, and writes them as a line of the log. Called by
- * the request core and by files/, for requests that are traced only. It never changes the request
- * but for its trace.
+ * the request core and by files/, for traced requests only. It changes only the request's trace.
  */
 #include "request/trace.h"
 
@@ -32,7 +31,7 @@ void trace_step(
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A location that is asked twice, for a file and its directory, says the same twice. */
+	/* A location checked twice, for a file and its directory, has the same step twice. */
 	if (req->trace_last != NULL && req->trace_last->kind == kind &&
 		slice_eq(req->trace_last->text, slice_str(text)))
 		return;
@@ -115,7 +114,7 @@ void trace_found(struct h2d_req *req, unsigned root, struct slice name, const ch
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* A client whose address is hidden or malformed; location has rules. */
+/* The client's address is hidden or malformed; location has rules. */
 static void trace_unknown(struct h2d_req *req, const struct location *location, bool any_allowed)
 {
 	trace_step(req, TRACE_DENY,

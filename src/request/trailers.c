@@ -1,7 +1,6 @@
 /*
- * trailers: keeps fields that come behind a content, and has the calls of h2d/handler.h by which a
- * handler asks for those of its request. Called by protocols for each that comes while somebody
- * takes the body, and by reply_stream.c.
+ * trailers: keeps headers that follow a content, and has the calls of h2d/handler.h for those of a
+ * request. Called by protocols for each one while the body is being taken, and by reply_stream.c.
  */
 #include "request/trailers.h"
 #include "request/handler_rule.h"

@@ -1,6 +1,6 @@
 /*
- * redirect: puts locations together in a request's arena. Called by gate.c, for the few requests
- * that are sent elsewhere; never lets a byte of the client's through that no URI has.
+ * redirect: makes location headers in a request's arena. Called by gate.c, for the few redirected
+ * requests; never copies a byte from the client that no URI has.
  */
 #include "rules/redirect.h"
 
@@ -11,8 +11,8 @@
 enum { HTTPS_PORT = 443 };
 
 /*
- * A part of a request target as it came, but for bytes that no URI has: those are percent-encoded
- * (RFC 3986, 2), so that it is a field value whatever it was.
+ * A part of a request target as it came, but with bytes that no URI has percent-encoded (RFC 3986,
+ * 2), so that it is always a legal value.
  */
 static struct slice keep(struct slice s, struct arena *a)
 {
@@ -58,7 +58,7 @@ struct slice redirect_location(
 	if (!r->keeps)
 		return to;
 	rest = slice_of(path.p + r->prefix.n, path.n - r->prefix.n);
-	/* A sidecar of the path itself: there is nothing below it. */
+	/* A sidecar of the path itself: it has no path below it. */
 	if (rest.n > 0 && rest.p[0] != '/' && r->prefix.p[r->prefix.n - 1] != '/')
 		rest.n = 0;
 	/* "/" and "/host" would be "//host", which is another host. */

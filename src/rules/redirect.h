@@ -1,6 +1,6 @@
 /*
- * redirect: the location field of redirects that the configuration asks for. Pure; what a client
- * sent goes into it encoded, and never in front of the path.
+ * redirect: the location header of the configuration's redirects. Pure; a client's bytes go into it
+ * encoded, and never before the path.
  */
 #ifndef H2D_RULES_REDIRECT_H
 #define H2D_RULES_REDIRECT_H
@@ -15,12 +15,12 @@
 /* The redirect of a location, or of a line of a file. */
 struct redirect {
 	struct slice to;     /* URL or path; n 0: none */
-	struct slice prefix; /* of the block that says so: the target takes its place */
+	struct slice prefix; /* of its block: the target replaces it */
 	int status;
-	bool keeps; /* the rest of the path and the query go behind the target */
+	bool keeps; /* the rest of the path and the query are appended to the target */
 };
 
-/* One path that was sent elsewhere, in a file of redirects, or all that begin with its prefix. */
+/* A redirected path of a file of redirects, or all that begin with its prefix. */
 struct redirect_line {
 	struct redirect redirect;
 	struct conf_pos at;
@@ -33,7 +33,7 @@ struct redirects {
 	struct prefix_index by_prefix; /* lines that end in "*" */
 };
 
-/* The line of a decoded path, else the one with the longest prefix; NULL: there is none. */
+/* The line of a decoded path, else the one with the longest prefix; NULL: none. */
 static inline const struct redirect_line *redirects_find(
 	const struct redirects *r, struct slice path)
 {
@@ -46,13 +46,13 @@ static inline const struct redirect_line *redirects_find(
 	return n > 0 ? &r->v[n - 1] : NULL;
 }
 
-/* "https://HOST[:PORT]TARGET" in a; no port if it is 443. p NULL when a is spent. */
+/* "https://HOST[:PORT]TARGET" in a; no port if it is 443. p NULL when a is full. */
 struct slice redirect_to_https(
 	struct slice host, uint16_t port, struct slice target, struct arena *a);
 
 /*
  * The target for path (decoded, of the location) and query: if it keeps the path, the rest of it
- * behind the prefix goes behind the target, and the query. p NULL when a is spent.
+ * after the prefix is appended to the target, and the query. p NULL when a is full.
  */
 struct slice redirect_location(
 	const struct redirect *r, struct slice path, struct slice query, struct arena *a);

@@ -1,11 +1,11 @@
 /*
- * route: finds the route of a path and prints the table. Called once per request; walks const data
- * only, never allocates. The recursion is as deep as the longest pattern, and each node is looked
- * at once at most, whatever the path.
+ * route: finds the route of a path and prints the table. Called once per request; reads const data
+ * only, never allocates. The recursion is as deep as the longest pattern, and each node is visited
+ * once at most, for any path.
  */
 #include "rules/route.h"
 
-/* By what a listener is: the scopes of handlers that answer there. */
+/* By the kind of listener: the scopes of handlers that answer there. */
 static const unsigned answering[] = {
 	[H2D_ON_PUBLIC] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_ANY,
 	[H2D_ON_UPLOADS] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_UPLOADS | 1u << H2D_ON_ANY,
@@ -24,7 +24,7 @@ static bool is_here(const struct route *r, enum h2d_scope here)
 	return route_is_here(r->handler, here);
 }
 
-/* The route of a node for method; NULL if there is none. */
+/* The route of a node for method; NULL: none. */
 static const struct route *route_of(const struct route_table *t, const struct route_node *node,
 	enum h2d_scope here, enum h2d_method method)
 {
@@ -70,8 +70,8 @@ static const struct route_node *find_literal(
 }
 
 /*
- * The owner of what is left of a path below node, in the order literal, {param}, "*"; NULL if none.
- * p is the end of the path, or the slash before its next segment.
+ * The owner of the rest of a path below node, in the order literal, {param}, "*"; NULL: none. p is
+ * the end of the path, or the slash before its next segment.
  */
 static const struct route_node *find_owner(const struct route_table *t, enum h2d_scope here,
 	const struct route_node *node, const char *p, const char *end, struct slice *param)

@@ -3,15 +3,14 @@
  * generator route_gen at build time. Looking up allocates nothing and takes no lock.
  *
  * Pattern: "/", or "/segment" repeated. A segment is a literal (compared with decoded bytes, case
- * matters), or {name}: any one segment that is not empty, or, as the last one, "*": all that is
- * left behind the slash, which may be nothing. So "/a/{x}" matches neither "/a" nor "/a/", while
- * "/a/" and a "*" match "/a/" and "/a/b/c", but not "/a".
+ * matters), or {name}: any one segment that is not empty, or, as the last one, "*": the whole rest
+ * after the slash, which may be empty. So "/a/{x}" matches neither "/a" nor "/a/", while "/a/" and
+ * a "*" match "/a/" and "/a/b/c", but not "/a".
  *
  * The most specific pattern owns the path: of all that match, compared segment by segment from the
- * left, literal beats {param} beats "*". A more specific branch that leads to no complete match
- * does not count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method has
- * no say in this: the owner answers 405 for a method it lacks, though a less specific pattern had
- * it.
+ * left, literal beats {param} beats "*". A more specific branch without a complete match does not
+ * count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method does not
+ * matter: the owner answers 405 for a method it lacks, even if a less specific pattern has it.
  */
 #ifndef H2D_RULES_ROUTE_H
 #define H2D_RULES_ROUTE_H
@@ -39,13 +38,13 @@ struct route_table {
 	const struct route *routes;
 	unsigned nroutes;
 	const struct route_node *nodes; /* nodes[0] is "/" */
-	uint64_t begins; /* a bit for each beginning of a path that a pattern may have */
+	uint64_t begins; /* a bit for each possible beginning of a path in a pattern */
 };
 
 enum route_result {
 	ROUTE_FOUND,
 	ROUTE_NONE,   /* no pattern owns this path: the document root answers */
-	ROUTE_METHOD, /* the path exists, not with this method: 405 with allow */
+	ROUTE_METHOD, /* the path exists, but not with this method: 405 with allow */
 };
 
 struct route_match {
@@ -55,36 +54,36 @@ struct route_match {
 };
 
 /*
- * path: as path_parse() makes it. HEAD finds GET's route, unless it has a row of its own. here:
- * what the listener is, H2D_ON_PUBLIC (H2D_ON_UPLOADS if the site takes any) or H2D_ON_ADMIN; rows
- * whose handlers do not answer there do not exist.
+ * path: of path_parse(). HEAD finds GET's route, unless it has its own row. here: the kind of
+ * listener, H2D_ON_PUBLIC (H2D_ON_UPLOADS if the site takes any) or H2D_ON_ADMIN; rows whose
+ * handlers do not answer there are ignored.
  */
 enum route_result route_find(const struct route_table *t, enum h2d_scope here,
 	enum h2d_method method, struct slice path, struct route_match *match);
 
-/* The methods of what owns the path, bit per enum h2d_method, HEAD with GET. */
+/* The methods of the path's owner, bit per enum h2d_method, HEAD with GET. */
 unsigned route_match_methods(
 	const struct route_table *t, enum h2d_scope here, const struct route_match *match);
 
-/* Whether handler answers there. */
+/* True if handler answers there. */
 bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here);
 
-/* The methods that any path has there, bit per enum h2d_method. */
+/* The methods of all paths there, bit per enum h2d_method. */
 unsigned route_methods(const struct route_table *t, enum h2d_scope here);
 
 /* --routes: one line per route: method, pattern, handler, listeners, request body. */
 void route_print(const struct route_table *t, FILE *out);
 
 /* A pattern up to some segment, for route.c and route_gen alone. Children are indices into
- * route_table.nodes; 0 is none, for nodes[0] is nobody's child. */
+ * route_table.nodes; 0 means none, because nodes[0] is never a child. */
 struct route_node {
-	const char *segment;          /* the literal that leads here; of no use in other nodes */
+	const char *segment;          /* the literal of this node; unused in others */
 	uint16_t len;                 /* its bytes */
 	uint16_t literals, nliterals; /* children: adjacent, by length, then by bytes */
 	uint16_t param;               /* the child for any one segment */
-	uint16_t rest;                /* the child for all that is left */
+	uint16_t rest;                /* the child for the whole rest */
 	uint16_t methods;             /* bit per enum h2d_method; 0: no pattern ends here */
-	uint16_t routes[H2D_METHODS]; /* index of the route, where methods has the bit */
+	uint16_t routes[H2D_METHODS]; /* index of the route, if methods has the bit */
 };
 
 /* The bit of route_table.begins for a path that begins with "/" and these two bytes. */

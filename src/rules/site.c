@@ -1,7 +1,6 @@
 /*
- * site: finds the server block of an authority and the location of a path. Called by the
- * request core and by files for each request; searches what sites/sites.c sorted, and never
- * allocates.
+ * site: finds the server block of an authority and the location of a path. Called by the request
+ * core and by files for each request; searches arrays sorted by sites/sites.c, and never allocates.
  */
 #include "rules/site.h"
 
@@ -13,7 +12,7 @@
 
 enum {
 	HOST_MAX = 255,     /* RFC 1035, 2.3.4 */
-	LOCATIONS_FEW = 32, /* up to here the index takes longer than looking at each */
+	LOCATIONS_FEW = 32, /* up to here the index takes longer than a check of each */
 };
 
 static const struct slice plain_index[] = { SLICE_LIT("index.html") };
@@ -74,8 +73,7 @@ const struct site_name *sites_name(const struct sites *s, struct slice authority
 	for (size_t i = 0; i < host.n; i++)
 		lower[i] = (char)tolower((unsigned char)host.p[i]);
 	found = site_find(s, slice_of(lower, host.n));
-	/* "a.b.c": then "*.b.c", "*.c"; the star takes the place of the byte in front of the dot.
-	 */
+	/* "a.b.c": then "*.b.c", "*.c"; the star replaces the byte before the dot. */
 	for (size_t i = 1; found == NULL && i + 1 < host.n; i++) {
 		char saved = lower[i - 1];
 
@@ -102,7 +100,7 @@ const struct site *sites_find(const struct sites *s, struct slice authority)
 	return found != NULL ? found : &s->v[s->fallback];
 }
 
-/* Behind the name of a file come the extensions of codings alone, or nothing. */
+/* After the name of a file only extensions of codings may follow. */
 static bool is_beside(struct slice path, size_t n)
 {
 	while (path.n > n && coding_beside(&path) != CODING_NONE)
@@ -125,7 +123,7 @@ static char fold(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Any bytes for a "*", all others are themselves; pattern is in lower case. */
+/* "*" matches any bytes, others match themselves; pattern is in lower case. */
 static bool site_fits(struct slice pattern, struct slice name)
 {
 	size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
@@ -150,7 +148,7 @@ static bool site_fits(struct slice pattern, struct slice name)
 	return p == pattern.n;
 }
 
-/* The last segment of path; empty behind a slash. */
+/* The last segment of path; empty after a slash. */
 static struct slice last_name(struct slice path)
 {
 	size_t at = path.n;
@@ -189,7 +187,7 @@ bool site_hides(const struct location *location, struct slice path)
 	return false;
 }
 
-/* A title that path begins with need not own it: "/a" does not own "/ab". */
+/* A title that is a prefix of path need not own it: "/a" does not own "/ab". */
 static const struct location *location_by_prefix(const struct site *s, struct slice path)
 {
 	const struct prefix_entry *e = prefix_index_find(&s->by_prefix, path);
@@ -250,8 +248,8 @@ static unsigned segments(struct slice path)
 }
 
 /*
- * FAT and NTFS have short names (HTPASS~1 is .htpasswd), Unicode characters that count for nothing
- * (they may stand in front of the dot).
+ * FAT and NTFS have short names (HTPASS~1 is .htpasswd), Unicode ignorable characters (perhaps
+ * before the dot).
  */
 static bool may_hide_a_dot(struct slice path)
 {
@@ -328,7 +326,7 @@ static bool is_malformed(struct slice authority)
 	return authority.n > 0 && authority_host(authority).n == 0;
 }
 
-/* Not inline: most authorities were there before. */
+/* Not inline: most authorities were seen before. */
 static __attribute__((noinline)) const struct site *memo_add(
 	struct site_memo *m, const struct sites *s, struct slice authority)
 {

@@ -1,7 +1,7 @@
 /*
- * subject: takes subjects and rules apart at their commas. Site_maker parses the rules while a
- * generation is made; demand asks subjects_allow() per request, where a location has some. What
- * stands in a value for itself ("\,") never ends a part, so no value can stand for two parts.
+ * subject: splits subjects and rules at their commas. Site_maker parses the rules while a
+ * generation is made; demand calls subjects_allow() per request, if a location has some. An escaped
+ * comma ("\,") never ends a part, so no value can look like two parts.
  */
 #include "rules/subject.h"
 
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No part: that has an equals sign. */
+/* No part: those have an equals sign. */
 static const struct slice any = SLICE_LIT("any");
 
-/* The next part of *rest, which ends at a comma; that is taken, too. */
+/* Takes the next part of *rest, up to a comma, which is taken, too. */
 static struct slice next_part(struct slice *rest)
 {
 	size_t n = 0;

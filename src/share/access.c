@@ -1,7 +1,7 @@
 /*
- * access: finds the rule that decides about a peer. The server parses the rules when it reads the
- * configuration; the gate calls access_allows() per request, where a location has rules. Neither
- * allocates, and addresses are compared in their binary form.
+ * access: finds the rule for a peer. The server parses the rules when it reads the configuration;
+ * the gate calls access_allows() per request, if a location has rules. Neither allocates, and
+ * addresses are compared in binary form.
  */
 #include "share/access.h"
 
@@ -65,7 +65,7 @@ bool access_allows(const struct access *a, const struct addr *peer)
 	const struct access_rule *rule;
 	bool any_allowed;
 
-	/* A peer whose address cannot be told gets in nowhere where addresses count. */
+	/* A peer of unknown address is refused wherever addresses count. */
 	if (!access_knows(peer))
 		return a->n == 0;
 	rule = access_rule_of(a, peer, &any_allowed);

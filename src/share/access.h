@@ -1,7 +1,7 @@
 /*
- * access: allow and deny by address range. The most specific rule that holds for the peer's address
- * decides; of two equally specific ones deny does; of none: refused if anything is allowed by name,
- * else allowed. Pure.
+ * access: allow and deny by address range. The most specific rule for the peer's address decides;
+ * of two equally specific ones deny; without one: refused if another rule allows, else allowed.
+ * Pure.
  */
 #ifndef H2D_SHARE_ACCESS_H
 #define H2D_SHARE_ACCESS_H
@@ -11,9 +11,9 @@
 struct access_rule {
 	struct addr_range range;
 	bool is_unix; /* "unix": peers on unix: listeners; the range is not used */
-	bool is_all;  /* "all": every peer; likewise */
+	bool is_all;  /* "all": every peer; the range is not used */
 	bool allow;
-	const char *text; /* as the configuration has it; not set by access_parse() */
+	const char *text; /* the configuration's text; not set by access_parse() */
 };
 
 struct access {
@@ -23,17 +23,17 @@ struct access {
 
 /*
  * "10.0.0.0/8", "2001:db8::1", "unix", "all" (IPv4, IPv6, and peers on unix: listeners; "::/0" is
- * IPv6 alone). NULL, or what is wrong with it, a const string. rule->allow is the caller's.
+ * IPv6 alone). NULL, or the fault, a const string. The caller sets rule->allow.
  */
 const char *access_parse(const char *text, struct access_rule *rule);
 
-/* A peer that cannot be told is refused by any rule, "all" included. */
+/* A peer of unknown address is refused by any rule, "all" included. */
 bool access_knows(const struct addr *peer);
 bool access_allows(const struct access *a, const struct addr *peer);
 
 /*
- * The rule that decides about a peer that access_knows(); NULL: none holds for it. *any_allowed:
- * one of them allows, so that a peer for whom none holds is refused.
+ * The rule for a peer that access_knows(); NULL: none. *any_allowed: one of them allows, so that a
+ * peer without a rule is refused.
  */
 const struct access_rule *access_rule_of(
 	const struct access *a, const struct addr *peer, bool *any_allowed);

@@ -1,6 +1,6 @@
 /*
  * account: the table of clients of one worker. Connections and requests open accounts; budgets
- * write their parts, which the table never looks into, and hold those in which there is something.
+ * write their parts, which the table never reads, and hold those in use.
  */
 #include "share/account.h"
 
@@ -20,13 +20,13 @@ struct accounts {
 	struct account crowd;
 	struct account_keys keys;
 	unsigned prefix;             /* of IPv6, in bits */
-	const struct access *exempt; /* NULL: nobody is */
-	struct list idle; /* struct account, the one that was closed first is the first */
-	size_t nbuckets;  /* a power of two */
+	const struct access *exempt; /* NULL: none */
+	struct list idle;            /* struct account, the first closed one first */
+	size_t nbuckets;             /* a power of two */
 	struct account *buckets[];
 };
 
-/* The address in 8 bytes, a network's with its first prefix bits alone. */
+/* The address in 8 bytes, of a network only its first prefix bits. */
 static void identify(const struct accounts *all, const struct addr *client, uint8_t id[ACCOUNT_ID])
 {
 	uint64_t mask = htobe64(UINT64_MAX << (PREFIX - all->prefix)), network;
@@ -44,8 +44,8 @@ static void identify(const struct accounts *all, const struct addr *client, uint
 
 /*
  * Multiply-add-shift with random 128-bit keys (Dietzfelbinger, "Universal hashing and k-wise
- * independent random variables via integer arithmetic without primes", 1996): whoever chooses his
- * addresses does not choose his bucket.
+ * independent random variables via integer arithmetic without primes", 1996): a client that chooses
+ * its addresses cannot choose its bucket.
  */
 static uint64_t mark_of(const struct accounts *all, const uint8_t id[ACCOUNT_ID])
 {

@@ -19,7 +19,7 @@ enum account_kind {
 
 enum { ACCOUNT_ID = 9 };
 
-/* Turns that wait (share/line.h): those of a client, or of one of its connections. */
+/* Waiting turns (share/line.h) of a client, or of one of its connections. */
 struct line_group {
 	struct list waits;     /* turns, or groups of connections */
 	struct list node;      /* in up, or among the clients, while some wait */
@@ -27,12 +27,12 @@ struct line_group {
 	uint64_t turn;         /* of a client: its last one */
 };
 
-/* One budget's part of an account. Only budget.c writes it, but for what its line has there. */
+/* An account's part of a budget. Only budget.c writes it, except its line's members. */
 struct account_part {
 	uint64_t held;
 	struct list node; /* in the budget's holders while held > 0 */
 	struct line_group group;
-	struct list lent; /* turns that may be asked back */
+	struct list lent; /* turns that may be revoked */
 };
 
 struct auth_client;
@@ -42,11 +42,11 @@ struct account {
 	struct account *next;   /* in its bucket */
 	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
 	uint64_t mark;          /* a hash of id */
-	uint64_t limited;   /* the mark where limits hold; 0: they do not, or it is the crowd's */
+	uint64_t limited;   /* the mark if limits apply; 0: they do not, or the crowd's */
 	bool exempt;        /* of limits by rate and number (exempt) */
-	struct addr client; /* for logs: the address by which it was opened */
-	unsigned users;     /* connections, requests and budgets that have it open */
-	uint64_t keep_ms;   /* clock_ms() until which something is remembered of it; 0: nothing */
+	struct addr client; /* for logs: the address that opened it */
+	unsigned users;     /* connections, requests and budgets that hold it open */
+	uint64_t keep_ms;   /* clock_ms() until which it is remembered; 0: not at all */
 	struct list idle;   /* in all->idle while users is 0 */
 	struct auth_client
 		*auth; /* auth/auth_check.h: freed with it; NULL: no password was checked */
@@ -56,14 +56,14 @@ struct account {
 struct accounts;
 struct access; /* share/access.h */
 
-/* A key of the hash for each family of addresses. */
+/* A hash key for each family of addresses. */
 struct account_keys {
 	struct {
 		unsigned __int128 factor, offset;
 	} of[2];
 };
 
-/* Random ones; false: there is no randomness (errno). */
+/* Makes random ones; false: no randomness (errno). */
 bool account_keys_make(struct account_keys *keys);
 
 void account_part_init(struct account_part *part);
@@ -75,38 +75,38 @@ void account_part_init(struct account_part *part);
 struct accounts *accounts_new(unsigned max);
 
 /*
- * Before the first is opened: marks are made with these keys, which processes that count together
- * share; an IPv6 network has prefix bits (1 to 64), and clients that exempt allows are exempt
- * (NULL: nobody is), which outlives all.
+ * Called before the first is opened: marks are made with these keys, shared by processes that count
+ * together; an IPv6 network has prefix bits (1 to 64); exempt clients (NULL: none) are in exempt,
+ * which outlives all.
  */
 void accounts_identify(struct accounts *all, const struct account_keys *keys, unsigned prefix,
 	const struct access *exempt);
-/* Asserts that nobody has an account open. */
+/* Asserts that no account is open. */
 void accounts_free(struct accounts **all);
 
 /*
- * Opens the account of client, until account_close(). Never NULL: when the table is full of
- * accounts in use, or memory is out, it is one that such clients share, the crowd's.
+ * Opens the account of client, until account_close(). Never NULL: when the table is full of open
+ * accounts, or memory is out, it is the shared one, the crowd's.
  */
 struct account *account_open(struct accounts *all, const struct addr *client);
 
-/* Whether a is the one that clients share for whom there is no room. */
+/* True if a is the shared one for clients without room. */
 bool account_is_crowd(const struct account *a);
 
-/* The mark that the account of client has or would have; *exempt likewise. For the crowd's. */
+/* The mark of client's account, existing or not; *exempt likewise. For the crowd's. */
 uint64_t account_mark(const struct accounts *all, const struct addr *client, bool *exempt);
 
-/* Opens it once more; harmless if it is NULL. */
+/* Opens it again; harmless if it is NULL. */
 void account_hold(struct account *a);
 
-/* Sets *a NULL; harmless if it is. An idle account is freed unless something is remembered of it:
- * then its place goes to another client when the table is full, or at accounts_look(). */
+/* Sets *a NULL; harmless if it is. An idle account is freed unless it is to be remembered: then its
+ * place goes to another client when the table is full, or at accounts_look(). */
 void account_close(struct account **a);
 
-/* Frees idle accounts of which nothing is remembered any more. For once a second. */
+/* Frees idle accounts whose time to be remembered is over. Called once a second. */
 void accounts_look(struct accounts *all);
 
-/* How many there are, the crowd's left out: for tests. */
+/* The number of accounts, without the crowd's: for tests. */
 unsigned accounts_count(const struct accounts *all);
 
 #endif

@@ -18,7 +18,7 @@ uint64_t budget_room(const struct budget *b, const struct account *a)
 	if (a == NULL)
 		return left;
 	mine = a->parts[b->kind].held;
-	/* The bound is the sum of mine and left, divided, which taking does not move. */
+	/* The bound is the sum of mine and left, divided, which does not change by taking. */
 	bound = (mine + left) / (b->part + 1);
 	if (bound < b->least)
 		bound = b->least;

@@ -1,4 +1,4 @@
-/* holding: keeps the numbers of this worker, and tells them to the others. */
+/* holding: keeps this worker's numbers, and reports them to the others. */
 #include "share/holding.h"
 
 #include "base/clock.h"
@@ -21,8 +21,7 @@ bool holding_take(struct holding *h, struct account *a, bool *counted)
 		h->tally != NULL && h->max > 0 && a != NULL && !a->exempt && !account_is_crowd(a);
 	if (!*counted)
 		return true;
-	/* It counts before the others are looked at: of two that come at once none slips through.
-	 */
+	/* Counted before the others are read: of two at once neither is missed. */
 	budget_take(&h->budget, a, 1);
 	holding_tell(h, a);
 	return a->parts[h->budget.kind].held +

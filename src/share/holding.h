@@ -1,7 +1,7 @@
 /*
- * holding: how many of something each client has, over all workers, and how many it may have. This
- * worker's part is a budget of its accounts, the parts of the others are in the tally. Owned by
- * whose number it is: connections (session/sessions.h), uploads (server/worker.c).
+ * holding: the number of connections or uploads of each client, over all workers, and its limit.
+ * This worker's part is a budget of its accounts, the parts of the others are in the tally. Owned
+ * by the counter's module: connections (session/sessions.h), uploads (server/worker.c).
  */
 #ifndef H2D_SHARE_HOLDING_H
 #define H2D_SHARE_HOLDING_H
@@ -11,22 +11,22 @@
 
 struct holding {
 	struct budget budget;
-	struct tally *tally; /* NULL: nothing is counted */
+	struct tally *tally; /* NULL: not counted */
 	uint64_t rule;       /* in the tally */
-	uint64_t max;        /* of a client; 0: any number, and nothing is counted */
+	uint64_t max;        /* of a client; 0: no limit, not counted */
 };
 
-/* key: of the configuration, which names the rule. */
+/* key: of the configuration; names the rule. */
 void holding_init(struct holding *h, enum account_kind kind, struct tally *tally, const char *key,
 	uint64_t max);
 
 /*
- * One more of a's, until holding_give(). False: that is more than it may have, and counts all the
- * same. *counted: it counts, which it does not for exempt clients and the crowd's account.
+ * Counts one more of a's, until holding_give(). False: it exceeds the limit, and counts all the
+ * same. *counted: false for exempt clients and the crowd's account.
  */
 bool holding_take(struct holding *h, struct account *a, bool *counted);
 
-/* One less of a's, which was counted; a stays open as the caller has it. */
+/* Counts one less of a's; a stays open for the caller. */
 void holding_give(struct holding *h, struct account *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* line: see line.h. Moves turns and parts, alone; what they are for is their owners'. */
+/* line: see line.h. Moves turns and parts only; their owners give them meaning. */
 #include "share/line.h"
 
 #include "base/assert.h"
@@ -51,7 +51,7 @@ static struct list *line_of(struct line *l, struct line_group *client)
 	return part->held == 0 ? &l->poor : &l->others;
 }
 
-/* A client that waits from now on; where turns count, in front of those who had a later one. */
+/* Adds a client; where turns count, before those with a later one. */
 static void client_enter(struct line *l, struct line_group *client)
 {
 	struct list *clients = line_of(l, client), *at = clients;
@@ -99,7 +99,7 @@ void line_join(
 	l->nwaiting++;
 }
 
-/* Its account is open as long as the caller has it. */
+/* The caller keeps its account open. */
 static void line_quit(struct line *l, struct line_turn *t)
 {
 	group_leave(t->group, &t->node);
@@ -122,7 +122,7 @@ static struct line_turn *first_of(const struct line_group *g)
 	return LIST_ENTRY(g->waits.next, struct line_turn, node);
 }
 
-/* Asks for the first turn of each group; groups that were asked for are the last ones next time. */
+/* Asks for the first turn of each group; groups asked now are the last ones next time. */
 static struct line_turn *ask_groups(struct line *l, struct list *groups, bool of_groups)
 {
 	struct line_turn *found = NULL;
@@ -160,7 +160,7 @@ struct line_turn *line_next(struct line *l)
 	line_quit(l, t);
 	client = &part_of(l, t->account)->group;
 	client->turn = ++l->turn;
-	/* Its next turn comes behind those of the others. */
+	/* The next turn comes after those of the others. */
 	if (list_linked(&client->node)) {
 		list_remove(&client->node);
 		list_append(&l->others, &client->node);
@@ -168,7 +168,7 @@ struct line_turn *line_next(struct line *l)
 	return t;
 }
 
-/* --- having ----------------------------------------------------------------------------------- */
+/* --- holding ---------------------------------------------------------------------------------- */
 
 void line_took(struct line *l, struct line_turn *t, uint64_t n)
 {
@@ -204,7 +204,7 @@ const struct list *line_lent(struct line *l, struct account *account)
 	return &part_of(l, account)->lent;
 }
 
-/* --- who pays --------------------------------------------------------------------------------- */
+/* --- the one that pays ------------------------------------------------------------------------ */
 
 struct line_turn *line_unused(const struct line *l, uint64_t ms)
 {

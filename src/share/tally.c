@@ -1,8 +1,8 @@
 /*
- * tally: a table of sets, each of a few places that are looked at one after the other. A place has
- * a tag, of the client and the rule, and the time up to which what the client had is paid for. Two
- * processes may write the same place; what they can lose by that is a count or two. Whatever is in
- * the table, no address is made of it, and no loop goes by it.
+ * tally: a table of sets, each of a few places that are searched in order. A place has a tag, of
+ * the client and the rule, and the time up to which the client's use is paid for. Two processes may
+ * write the same place; that can lose a count or two. No content of the table becomes an address or
+ * a loop's bound.
  */
 #include "share/tally.h"
 
@@ -14,15 +14,15 @@ enum {
 	WAYS = TALLY_WAYS,
 	SETS = TALLY_SETS,
 	PROCESSES = TALLY_PROCESSES,
-	TRIES = 4, /* to get a place that others take at the same time */
+	TRIES = 4, /* for a place that others take at the same time */
 };
 
-/* A process that is not heard of for so long is not counted any more. */
+/* A process silent for this long no longer counts. */
 #define LEASE_US UINT64_C(4000000)
 
 /*
- * A place that says how many has them in the last bits, in front of a time: an hour from now while
- * there are some, so that it is not given to others, and now, when there are none.
+ * A place that counts has a number in the last bits, before a time: an hour from now while it is
+ * not 0, so that it is not given away, and now at 0.
  */
 #define HELD_MASK ((UINT64_C(1) << 21) - 1)
 #define HELD_NS   (UINT64_C(3600) * NS_PER_S)
@@ -89,7 +89,7 @@ void tally_free(struct tally **tp)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* The place whose time is over for longest, or is over first. */
+/* The place whose time ended first, or ends first. */
 static unsigned least_of(const struct tally_set *s)
 {
 	unsigned least = 0;
@@ -100,7 +100,7 @@ static unsigned least_of(const struct tally_set *s)
 	return least;
 }
 
-/* A place of s for tag, that of another; NULL: others were faster. */
+/* Takes a place of s for tag from another; NULL: others were faster. */
 static __attribute__((noinline)) uint64_t *claim(struct tally_set *s, uint64_t tag)
 {
 	unsigned i = least_of(s);
@@ -140,7 +140,7 @@ static inline uint64_t take_at(
 {
 	uint64_t now = now_us * NS_PER_US, most = now + rate->depth_ns, until = RELAXED(at), next;
 
-	/* Such a time comes of another configuration, or of a process that lies. */
+	/* Such a time is from another configuration, or from a process taken over. */
 	if (__builtin_expect(until > most, false)) {
 		__atomic_store_n(at, most, __ATOMIC_RELAXED);
 		until = most;
@@ -168,13 +168,13 @@ uint64_t tally_take(
 	uint64_t tag = mark ^ rate->rule;
 	struct tally_set *s = &t->table->sets[tag % SETS];
 
-	/* Most sets have one place that is taken, the first. */
+	/* Most sets have one used place, the first. */
 	if (__builtin_expect(RELAXED(&s->tags[0]) == tag, true))
 		return take_at(&s->until_ns[0], rate, cost_ns, now_us);
 	return take_elsewhere(t, tag, rate, cost_ns, now_us);
 }
 
-/* --- what is held ----------------------------------------------------------------------------- */
+/* --- numbers of clients ----------------------------------------------------------------------- */
 
 static bool lives(const struct tally_process *p, uint64_t now_us)
 {
@@ -184,7 +184,7 @@ static bool lives(const struct tally_process *p, uint64_t now_us)
 	return seen != 0 && now_us + LEASE_US - seen < 2 * LEASE_US;
 }
 
-/* An entry of a process that does not live; NULL: there is none. */
+/* An entry of a dead process; NULL: none. */
 static struct tally_process *find_process(struct tally_table *table, uint64_t now_us)
 {
 	for (unsigned i = 0; i < PROCESSES; i++) {
@@ -206,7 +206,7 @@ bool tally_live(struct tally *t, uint64_t now_us)
 {
 	if (t->salt == 0 && getrandom(&t->salt, sizeof(t->salt), 0) != sizeof(t->salt))
 		t->salt = 0;
-	/* A process that has stood still for long finds another in its entry. */
+	/* After a long stop a process finds another in its entry. */
 	if (t->own != NULL && RELAXED(&t->own->salt) != t->salt)
 		t->own = NULL;
 	if (t->own == NULL && t->salt != 0)
