@@ -1,7 +1,7 @@
 /*
- * h2d_req: the calls by which a handler asks about its request (h2d/handler.h). Called by handlers
- * only. Answers come from struct h2d_req as it stands; nothing is looked up or made anew but one
- * field of all cookies.
+ * h2d_req: the calls for a handler's facts about its request (h2d/handler.h). Called by handlers
+ * only. Results come from struct h2d_req directly; only the one header of all cookies is made on
+ * demand.
  */
 #include "http/coding.h"
 #include "http/field.h"
@@ -54,8 +54,8 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 	return handler_text(req, none, len);
 }
 
-/* Only where somebody asks for it: equal cookies of many requests are kept once. False: the
- * request's memory is spent. */
+/* Only on demand: equal cookies of many requests are stored once. False: the request's memory is
+ * full. */
 static bool has_one_cookie_field(struct h2d_req *req)
 {
 	return req->ncookies <= 1 || req_field_join_cookies(req) == 0;
@@ -115,7 +115,7 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 		req->cookies = (char *)(uintptr_t)arena_dup(&req->arena, f->value).p;
 	if (req->cookies == NULL)
 		return handler_text(req, none, len);
-	/* Behind a value there is what parts it from the next. */
+	/* After a value comes its separator from the next. */
 	copy = req->cookies + (value.p - f->value.p);
 	copy[value.n] = '\0';
 	return handler_text(req, slice_of(copy, value.n), len);
@@ -172,7 +172,7 @@ const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char *
 	return handler_text(req, req->match.params[i], len);
 }
 
-/* Protocols have refused what is no number, and what is too large for one. */
+/* Protocols have refused invalid and too large numbers. */
 int64_t h2d_req_length(const struct h2d_req *req)
 {
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));

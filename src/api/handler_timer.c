@@ -1,7 +1,7 @@
 /*
- * handler_timer: a timer of the loop's wheel that belongs to a request and lies in its arena, or to
- * a worker and lies on the heap. Each knows all of its own, so that none outlives it. Called by
- * handlers, and by handler_worker.c at the end.
+ * handler_timer: a timer of the loop's wheel that belongs to a request, in its arena, or to a
+ * worker, on the heap. Each knows all of its own, so that none outlives it. Called by handlers, and
+ * by handler_worker.c at the end.
  */
 #include "request/handler_call.h"
 
@@ -14,7 +14,7 @@ struct h2d_timer {
 	struct belonging belonging; /* of the request; its node is on the worker's list else */
 	struct timer timer;
 	struct wheel *wheel;
-	struct h2d_req *req; /* NULL: it is a worker's */
+	struct h2d_req *req; /* NULL: a worker's */
 	struct h2d_worker *worker;
 	h2d_timer_fn *fn;
 };
@@ -75,7 +75,7 @@ void h2d_timer_set(struct h2d_timer *t, uint64_t ms)
 	uint64_t now = clock_ms();
 
 	HANDLER_CALL();
-	/* For a handler that means never. */
+	/* Means never for a handler. */
 	timer_arm(t->wheel, &t->timer, ms < UINT64_MAX - now ? now + ms : UINT64_MAX);
 }
 

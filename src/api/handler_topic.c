@@ -1,6 +1,6 @@
 /*
- * handler_topic: subscriptions of requests to topics, and what comes of them out of the bus that
- * all workers share. Called by handlers, and by handler_worker.c at the end.
+ * handler_topic: subscriptions of requests to topics, and their messages from the bus that all
+ * workers share. Called by handlers, and by handler_worker.c at the end.
  */
 #include "request/handler_call.h"
 
@@ -44,7 +44,7 @@ static void call(struct subscription *s, struct slice data)
 	handler_call_exit();
 }
 
-/* Calls those of a bucket that topic is for; all of them where topic.p is NULL. Any may go, and any
+/* Calls those of a bucket that topic is for; all of them if topic.p is NULL. Any may end, and any
  * may come, meanwhile. */
 static void handler_topic_tell(struct list *bucket, struct slice topic, struct slice data)
 {
@@ -115,7 +115,7 @@ int h2d_publish(struct h2d_worker *worker, const char *topic, const void *data, 
 	return rc < 0 ? -1 : 0;
 }
 
-/* Nobody hands it a message any more. */
+/* Ends its messages. */
 static void handler_topic_leave(struct belonging *b)
 {
 	list_remove(&LIST_ENTRY(b, struct subscription, belonging)->node);

@@ -1,6 +1,6 @@
 /*
  * handler_wake: wakes that other threads have sent to requests, on a list that the loop empties; an
- * eventfd tells it. A waker has two owners, its request and the handler, and the last that leaves
+ * eventfd wakes it. A waker has two owners, its request and the handler, and the last to release it
  * frees it; it leaves the list with its request. Called by handlers, and by handler_worker.c at the
  * end.
  */
@@ -19,7 +19,7 @@
 struct wakes {
 	struct watch watch; /* of the eventfd */
 	pthread_mutex_t lock;
-	struct list sent; /* wakers; under lock, as are the next two */
+	struct list sent; /* wakers; under lock, like the next two */
 	unsigned wakers;  /* not freed yet */
 	bool closed;      /* the loop is over */
 };
@@ -28,7 +28,7 @@ struct h2d_waker {
 	struct belonging belonging; /* of the request */
 	struct wakes *wakes;
 	h2d_wake_fn *fn;
-	struct list node;    /* under lock, as are the next two */
+	struct list node;    /* under lock, like the next two */
 	struct h2d_req *req; /* NULL: gone */
 	bool held;           /* by the handler */
 };
@@ -55,7 +55,7 @@ static void let_go(struct h2d_waker *w)
 		free_wakes(s);
 }
 
-/* The loop alone ends requests, so this one lives; it may take w with it. */
+/* Only the loop ends requests, so this one lives; it may free w with it. */
 static void call(struct h2d_waker *w)
 {
 	struct h2d_req *req = w->req;
@@ -76,7 +76,7 @@ static struct h2d_waker *next(struct wakes *s)
 	return node != NULL ? LIST_ENTRY(node, struct h2d_waker, node) : NULL;
 }
 
-/* Wakes that come from inside of a call are for the next turn. */
+/* Wakes from inside of a call are for the next turn. */
 static void on_eventfd(struct watch *watch, uint32_t events)
 {
 	struct wakes *s = LIST_ENTRY(watch, struct wakes, watch);
@@ -119,16 +119,16 @@ void handler_wakes_close(struct http_env *env)
 	loop_unwatch(env->loop, &s->watch);
 	close(s->watch.fd);
 	pthread_mutex_lock(&s->lock);
-	H2D_ASSERT(list_empty(&s->sent)); /* each request is gone */
+	H2D_ASSERT(list_empty(&s->sent)); /* each request has ended */
 	s->closed = true;
 	last = s->wakers == 0;
 	pthread_mutex_unlock(&s->lock);
-	/* Else a thread of a handler still has one, which it frees. */
+	/* Else a handler's thread still has one, and frees it. */
 	if (last)
 		free_wakes(s);
 }
 
-/* No wake comes to the request any more. */
+/* The request gets no wake any more. */
 static void handler_wake_leave(struct belonging *b)
 {
 	struct h2d_waker *w = LIST_ENTRY(b, struct h2d_waker, belonging);

@@ -1,6 +1,6 @@
 /*
  * handler_worker: starts and stops handlers, and watches descriptors for them. Called by the worker
- * and by handlers; it knows no request.
+ * and by handlers; independent of requests.
  */
 #include "api/handler_worker.h"
 
@@ -66,7 +66,7 @@ static struct h2d_worker *handler_worker_find(
 	return NULL;
 }
 
-/* The first handler that takes WebSockets has the worker take some. */
+/* The first handler with WebSockets makes the worker accept some. */
 static int allow_websockets(struct http_env *env, const struct h2d_handler *handler)
 {
 	if (handler->websocket == NULL || env->api->websockets != NULL)
@@ -104,7 +104,7 @@ static int handler_worker_start(struct h2d_worker *w)
 	return rc < 0 ? -1 : 0;
 }
 
-/* Called by exit(3), which is the server's: by no thread that is in a handler's call. */
+/* Called by exit(3), which only the server may call: no thread in a handler's call. */
 static void exits(void)
 {
 	if (crash_doing() != NULL)

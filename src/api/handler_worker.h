@@ -1,7 +1,7 @@
 /*
  * handler_worker: a handler's home in a worker: its context, its timers and its watches, which
  * belong to no request. The worker starts all handlers before its first request, and stops them
- * behind its last.
+ * after its last.
  */
 #ifndef H2D_API_HANDLER_WORKER_H
 #define H2D_API_HANDLER_WORKER_H
@@ -13,8 +13,8 @@
 struct api {
 	struct work_line *work_line; /* for h2d_work() */
 	struct bus *bus;             /* of all workers, for h2d_publish() */
-	const struct conf *conf;     /* for key_value, by which handlers read their keys */
-	key_value_fn *key_value;     /* NULL in tests whose handlers have none */
+	const struct conf *conf;     /* for key_value, through which handlers read their keys */
+	key_value_fn *key_value;     /* NULL in tests without keys */
 	uint64_t websocket_memory;   /* limits.websocket-memory */
 	/* Made by handlers_start() and by the first handler that needs them. */
 	struct h2d_worker *workers; /* by handler */
@@ -29,18 +29,18 @@ struct h2d_worker {
 	const struct h2d_handler *handler;
 	void *context;
 	bool started;
-	bool leaving;       /* the loop is over: no event batch may still have a watch */
+	bool leaving;       /* the loop has ended: no event batch can still have a watch */
 	struct list timers; /* struct h2d_timer, all of them */
 	struct list watches;
 };
 
 /*
  * Calls worker_init() of each handler that has a route, once. 0, or -1: one refused, or memory is
- * out, which is logged; handlers_stop() is due all the same.
+ * out, which is logged; handlers_stop() is due in any case.
  */
 int handlers_start(struct http_env *env);
 
-/* Calls worker_exit() of those that were started, frees what they left. */
+/* Calls worker_exit() of started handlers, frees what they left. */
 void handlers_stop(struct http_env *env);
 
 /* handler_call_enter() for a call that belongs to no request. */
@@ -50,7 +50,7 @@ static inline void handler_worker_enter(struct crash_call *call, const struct h2
 	handler_call_begin(call);
 }
 
-/* The name under which conf.def and metrics.def have the rows of this handler. */
+/* The name of this handler's rows in conf.def and metrics.def. */
 static inline const char *handler_worker_section(const struct h2d_worker *w)
 {
 	return w->handler->section != NULL ? w->handler->section : w->handler->name;
@@ -66,13 +66,13 @@ void handler_refused_look(const char *handler, int error);
 /* Ends the worker's timers (handler_timer.c). */
 void handler_timer_free(struct h2d_worker *w);
 
-/* Behind the last request: no wake is heard any more (handler_wake.c). */
+/* Called after the last request: wakes end (handler_wake.c). */
 void handler_wakes_close(struct http_env *env);
 
-/* Behind the last request: no message is read any more (handler_topic.c). */
+/* Called after the last request: messages end (handler_topic.c). */
 void handler_topics_close(struct http_env *env);
 
-/* Hands on the messages that have come; for the test kit, whose clock is frozen. */
+/* Delivers the messages so far; for the test kit, whose clock is frozen. */
 void handler_topics_read(const struct http_env *env);
 
 #endif

@@ -54,7 +54,7 @@ static const char *by_number(const struct h2d_req *req, const struct params *par
 	return handler_text(req, params->v[i].value, len);
 }
 
-/* NULL when the request's memory is spent. */
+/* NULL when the request's memory is full. */
 static const struct params *of_query(struct h2d_req *req)
 {
 	struct slice query = req->query;
@@ -137,7 +137,7 @@ static void params_complete(struct h2d_req *req)
 	r->p[r->n] = '\0';
 	if (r->form_done != NULL && r->n > 0) {
 		req->form_params = params_new(&req->arena, r->p, r->n);
-		/* Names without end are too much, as bytes are. */
+		/* Too many names are too much, like bytes. */
 		if (req->form_params == NULL) {
 			params_refuse(req, ERR_BODY_TOO_LARGE);
 			return;
@@ -170,7 +170,7 @@ static void on_body(struct h2d_req *req)
 
 static void on_gone(struct h2d_req *req)
 {
-	(void)req; /* all of it is the arena's */
+	(void)req; /* in the arena */
 }
 
 static const struct req_hook read_hook = { on_body, on_gone };

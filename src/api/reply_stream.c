@@ -16,13 +16,13 @@ enum { INTERIM_MAX = 64000, INTERIM_HEAD = 32 };
 
 struct reply_stream {
 	h2d_fill *fill;
-	size_t off, len;           /* of buf: what was written and is not taken yet */
-	bool sized;                /* its length was said: body.left counts down */
+	size_t off, len;           /* of buf: written bytes, not taken yet */
+	bool sized;                /* its length was given: body.left counts down */
 	struct trailers *trailers; /* NULL: none */
 	char buf[FILL_SIZE];
 };
 
-/* As the handler's fill answers. */
+/* Calls the handler's fill. */
 static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req, char *buf, size_t cap)
 {
 	struct crash_call call;
@@ -35,7 +35,7 @@ static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req, char *buf, 
 	return n;
 }
 
-/* The length that was said is not that of what comes: n bytes, or the end. */
+/* True: the given length is not that of the content: n bytes, or the end. */
 static bool breaks_word(struct reply_stream *s, struct body *b, size_t n)
 {
 	char more;
@@ -47,7 +47,7 @@ static bool breaks_word(struct reply_stream *s, struct body *b, size_t n)
 			"its content ends %" PRIu64
 			" bytes before the length that it said, so it is cut off",
 			b->left);
-	/* At that length it is asked for more once: it has none. */
+	/* At that length one more call checks that there is no more. */
 	else if (n > b->left || fill_buf(s, b->req, &more, 1) > 0)
 		HANDLER_SLIP(b->req, "its content is longer than it said, so it is cut off");
 	else
@@ -99,7 +99,7 @@ static const struct trailers *stream_trailers(const struct body *b)
 
 static void stream_close(struct body *b)
 {
-	(void)b; /* all of it is the arena's */
+	(void)b; /* in the arena */
 }
 
 static const struct body_ops stream_ops = {
@@ -133,7 +133,7 @@ static bool takes_body(const struct h2d_req *req)
 	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED;
 }
 
-/* length: BODY_UNKNOWN, or what the handler said. */
+/* length: BODY_UNKNOWN, or the handler's. */
 static void reply_stream(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
 {
@@ -177,7 +177,7 @@ int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value)
 	struct reply_stream *s = b->src;
 
 	HANDLER_CALL();
-	/* A message of HTTP/1.1 whose length is said has no place for them. */
+	/* A message of HTTP/1.1 with a known length has no place for them. */
 	if (!req->reply.ready || b->ops != &stream_ops || b->left != BODY_UNKNOWN ||
 		!reply_field_valid(n, v))
 		return -1;

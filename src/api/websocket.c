@@ -21,7 +21,7 @@ enum {
 	MESSAGE_MAX = 64 << 10,
 	IDLE = 30, /* seconds */
 	SHA1_BYTES = 20,
-	RETRY_MS = 1000,         /* when memory was out that others may have given back */
+	RETRY_MS = 1000,         /* when memory was out that others may have freed since */
 	ACCOUNT_LEAST = 1 << 20, /* bytes that a client may hold, whatever others do */
 };
 
@@ -55,7 +55,7 @@ static void turn(struct task *t)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Nothing was heard for long enough, while it could be. */
+/* No byte came for long enough, while it could. */
 static void silent(struct websocket *ws)
 {
 	if (ws->pinged) {
@@ -131,10 +131,10 @@ static void websocket_open(struct websocket *ws)
 	task_init(&ws->turn, turn);
 	list_append(&req->env->api->websockets->all, &ws->node);
 	COUNT(websockets, 1);
-	/* Behind the handshake's own, none was to come. */
+	/* After the handshake's own, none was expected. */
 	req->body_queue.ended = false;
 	req_hook(req, &hook, ws);
-	/* Its length is no body's: each message has a limit of its own. */
+	/* No length of a body applies: each message has a limit of its own. */
 	req->body_left = UINT64_MAX;
 	ws->heard_ms = clock_ms();
 	websocket_set_timer(ws, idle_ms(ws));
@@ -312,7 +312,7 @@ size_t h2d_websocket_waiting(const struct h2d_req *req)
 	return ws != NULL ? websocket_waiting(ws) : 0;
 }
 
-/* Where nothing waits, no byte that goes out will tell of room. */
+/* Without queued bytes, none sent later will report room. */
 static int websocket_refuse(struct websocket *ws)
 {
 	ws->refused = true;

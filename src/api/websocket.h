@@ -20,20 +20,20 @@ enum websocket_state {
 };
 extern const struct states websocket_states;
 
-/* All of a worker, and the memory that they may have; http_env has it. */
+/* All of a worker, and their memory limit; http_env has it. */
 struct websockets {
 	struct list all;
 	struct budget budget;
 };
 
-/* Bytes that wait for the client. The piece that is being sent is not in the queue any more. */
+/* Bytes that wait for the client, without the piece being sent. */
 struct websocket_out {
 	struct body_queue queue;
 	struct body_piece *piece; /* NULL: none */
 	size_t at;                /* bytes of it that were sent */
 };
 
-/* Bytes of the client: a message that is not whole, and the piece that is being read. */
+/* Bytes of the client: an incomplete message, and the piece being read. */
 struct websocket_in {
 	struct ws_in ws;
 	struct strbuf message;
@@ -49,14 +49,14 @@ struct websocket {
 	enum websocket_state state;
 	struct websocket_in in;
 	struct websocket_out out;
-	uint64_t counted;  /* bytes that the client's account has for it */
-	uint64_t heard_ms; /* when something came last */
+	uint64_t counted;  /* bytes that count in the client's account */
+	uint64_t heard_ms; /* when a byte last came */
 	struct timer timer;
-	struct task turn; /* reads on, or tells of room */
+	struct task turn; /* reads on, or reports room */
 	struct list node; /* in all of websockets */
 	bool paused;      /* by the handler */
-	bool refused;     /* a message, for want of room, which the handler is to be told of */
-	bool pinged;      /* the peer, which has said nothing since */
+	bool refused;     /* a message, for lack of room, which the handler must be told */
+	bool pinged;      /* the peer, which has been silent since */
 };
 
 static inline size_t websocket_or(size_t n, size_t usual)
@@ -64,7 +64,7 @@ static inline size_t websocket_or(size_t n, size_t usual)
 	return n > 0 ? n : usual;
 }
 
-/* Bytes that may wait for the peer; that wait. */
+/* Most bytes that may wait for the peer; that wait. */
 enum { WEBSOCKET_SEND_MAX = 256 << 10 };
 static inline size_t websocket_send_max(const struct websocket *ws)
 {
@@ -80,24 +80,24 @@ static inline size_t websocket_waiting(const struct websocket *ws)
 
 /* websocket.c */
 
-/* For a worker whose handlers take WebSockets; memory: bytes of messages that are not whole, or not
- * sent. NULL when memory is out. */
+/* For a worker whose handlers take WebSockets; memory: bytes of incomplete or unsent messages. NULL
+ * when memory is out. */
 struct websockets *websockets_new(uint64_t memory);
 void websockets_free(struct websockets **all);
 
-/* The worker leaves: closes them all with 1001. all may be NULL. */
+/* Closes all with 1001, for a draining worker. all may be NULL. */
 void websockets_drain(struct websockets *all);
 
 /* websocket_in.c */
 
-/* Whether frames are read: not while the handler has paused them, nor while the peer does not take
- * what it was sent, pongs say. */
+/* True if frames are read: not while the handler has paused them, nor while the peer does not take
+ * output, such as pongs. */
 bool websocket_reads(const struct websocket *ws);
 
-/* Reads what came, as far as it may, and calls the handler. */
+/* Reads the bytes so far, as far as allowed, and calls the handler. */
 void websocket_read(struct websocket *ws);
 
-/* Drops all that came and was not read. */
+/* Drops all unread bytes. */
 void websocket_drop(struct websocket *ws);
 
 /* websocket_out.c */
@@ -108,25 +108,25 @@ void websocket_body(struct body *b, struct websocket *ws);
 /* Sends a frame. */
 void websocket_put(struct websocket *ws, enum ws_op op, struct slice payload);
 
-/* Sends a close, WS_NO_CODE: without one. */
+/* Sends a close; WS_NO_CODE: without a code. */
 void websocket_put_close(struct websocket *ws, enum ws_code code, struct slice reason);
 
-/* Is the first to close, and waits for the peer's answer; nothing where it is closed. */
+/* Sends the first close, and waits for the peer's answer; harmless if closed. */
 void websocket_close(struct websocket *ws, enum ws_code code, struct slice reason);
 
-/* The peer did what it must not, or there is no room for it: says so, and waits for nothing. */
+/* For a peer's mistake, or lack of room: sends the code, and does not wait. */
 void websocket_fail(struct websocket *ws, enum ws_code code);
 
-/* Nothing is read any more: tells the handler why. The stream ends behind what waits. */
+/* Reading ends: tells the handler why. The stream ends after queued bytes. */
 void websocket_end(struct websocket *ws, enum ws_code code, struct slice reason);
 
-/* The peer is lost, or memory is: ends its stream at once. */
+/* The peer or memory is lost: ends its stream at once. */
 void websocket_cut(struct websocket *ws);
 
-/* Its account has what it holds now. */
+/* Counts its present memory in the account. */
 void websocket_count(struct websocket *ws);
 
-/* Whether the client may have n bytes more; if not, that is said. */
+/* True if the client may have n bytes more; if not, logs it. */
 bool websocket_has_room(struct websocket *ws, size_t n);
 
 void websocket_set_timer(struct websocket *ws, uint64_t ms);

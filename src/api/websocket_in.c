@@ -1,6 +1,6 @@
 /*
- * websocket_in: reads frames out of the request's body and hands messages to the handler. A peer
- * that does not take what it is sent is not read any further. Called by websocket.c.
+ * websocket_in: reads frames from the request's body and gives messages to the handler. A peer that
+ * does not take its output is not read further. Called by websocket.c.
  */
 #include "api/websocket.h"
 #include "request/handler_call.h"
@@ -33,7 +33,7 @@ static void deliver(struct websocket *ws, struct slice message)
 	handler_call_exit();
 }
 
-/* A message that is there in one piece is not copied. */
+/* A message in one piece is not copied. */
 static void got_piece(struct websocket *ws, struct slice piece)
 {
 	struct strbuf *message = &ws->in.message;
@@ -83,7 +83,7 @@ bool websocket_reads(const struct websocket *ws)
 	       websocket_waiting(ws) <= websocket_send_max(ws);
 }
 
-/* The next piece of the body, if the one that is read is used up; that one has its credit back. */
+/* The next piece of the body, once the current one is used up and its credit given back. */
 static bool has_piece(struct websocket *ws)
 {
 	struct websocket_in *in = &ws->in;

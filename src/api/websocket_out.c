@@ -1,7 +1,7 @@
 /*
- * websocket_out: what goes to the peer: frames, whole ones, and the source of content that they
- * wait in; the memory that is counted for it; and its end. Called by websocket.c and
- * websocket_in.c, and by protocols over the seam of request/body.h.
+ * websocket_out: output to the peer: whole frames, and the source of content in which they wait;
+ * the memory counted for it; and its end. Called by websocket.c and websocket_in.c, and by
+ * protocols through request/body.h.
  */
 #include "api/websocket.h"
 
@@ -10,7 +10,7 @@
 #include "request/handler_call.h"
 #include "request/req_client.h"
 
-enum { CLOSE_MS = 5000 }; /* for the peer's close behind ours */
+enum { CLOSE_MS = 5000 }; /* for the peer's close after ours */
 
 const struct states websocket_states = {
 	.of = "WebSocket",
@@ -92,7 +92,7 @@ void websocket_cut(struct websocket *ws)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* A whole frame, or the end: half a frame is nothing that a peer could read on behind. */
+/* A whole frame, or the end: after half a frame a peer cannot read on. */
 void websocket_put(struct websocket *ws, enum ws_op op, struct slice payload)
 {
 	struct body_queue *q = &ws->out.queue;
@@ -180,7 +180,7 @@ static int out_emit(struct body *b, size_t n, struct outq *q)
 
 static void out_close(struct body *b)
 {
-	(void)b; /* it went with the hook */
+	(void)b; /* freed with the hook */
 }
 
 static const struct body_ops out_ops = {

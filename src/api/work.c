@@ -1,7 +1,6 @@
 /*
- * work: a job of the handlers' threads, for a request that may be gone before it is done. Its
- * memory is its own until done() was called; what the handler gave it is the handler's. Called by
- * handlers.
+ * work: a job of the handlers' threads, for a request that may end first. It owns its memory until
+ * done() was called; the handler owns what it passed. Called by handlers.
  */
 #include "request/handler_call.h"
 
@@ -21,19 +20,19 @@ struct work {
 	struct belonging belonging; /* of the request */
 	struct http_env *env;
 	struct timer late;
-	struct h2d_req *req; /* NULL: gone */
+	struct h2d_req *req; /* NULL: ended */
 	h2d_work_run *run;
 	h2d_work_done *done;
 	void *arg;
-	int error;              /* errno as run() has left it; 0: none */
-	struct crash_call call; /* run()'s; what it says of the request is in text */
+	int error;              /* errno left by run(); 0: none */
+	struct crash_call call; /* run()'s; its texts about the request are in text */
 	char text[];
 };
 
 /* The work whose run() this thread is in; NULL: none. */
 static _Thread_local const struct work *running;
 
-/* Once: what it holds is missing to others, and it may hang for ever. */
+/* Once: others lack its thread and memory, and it may hang for ever. */
 static void on_late(struct timer *t)
 {
 	const struct work *w = LIST_ENTRY(t, struct work, late);
@@ -104,8 +103,8 @@ static void in_loop(struct work_turn *t)
 	work_finish(w);
 }
 
-/* Work that no thread has begun with is left out, and its done() is called now; the rest comes to
- * its done() without a request. */
+/* Drops work that no thread has begun, and calls its done() now; the rest gets done() without a
+ * request. */
 static void work_leave(struct belonging *b)
 {
 	struct work *w = LIST_ENTRY(b, struct work, belonging);
@@ -115,7 +114,7 @@ static void work_leave(struct belonging *b)
 		work_finish(w);
 }
 
-/* The thread may tell of the request when that is gone. */
+/* The thread may report the request after its end. */
 static void note(struct work *w, const struct h2d_req *req)
 {
 	memcpy(w->text, req->method_text.p, req->method_text.n);

@@ -1,6 +1,6 @@
 /*
  * work_line: see work_line.h. The line of the threads themselves (event/offload.h) never has more
- * than one job for each: which is the next is decided here, in the loop, when one is back.
+ * than one job for each: the next is chosen here, in the loop, when one is done.
  */
 #include "api/work_line.h"
 
@@ -81,7 +81,7 @@ static int work_line_begin(struct work_turn *t)
 	return rc;
 }
 
-/* The thread of t is free, for those who wait. */
+/* The thread of t is free, for waiting turns. */
 static void over(struct work_turn *t)
 {
 	struct line *line = &t->line->line;
@@ -93,7 +93,7 @@ static void over(struct work_turn *t)
 		struct account *held = turn->account;
 		int rc = work_line_begin(next);
 
-		/* Whoever waits does so for a thread that was started. */
+		/* A waiting turn's thread was started before. */
 		H2D_ASSERT(rc == 0);
 		account_close(&held);
 		count_waiting(-1);

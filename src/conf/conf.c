@@ -1,6 +1,6 @@
 /*
- * conf: what a configuration that was built says of itself, its access logs, and its end. Called by
- * those who build it and those who use it; looks at nothing but the conf.
+ * conf: derived facts of a finished configuration, its access logs, and its end. Called by its
+ * makers and users; reads only the conf.
  */
 #include "conf/conf.h"
 
@@ -26,7 +26,7 @@ const char *conf_dispatch_name(enum conf_dispatch dispatch)
 
 const enum conf_balance *conf_balances(const struct conf *conf)
 {
-	/* The first is what auto means. */
+	/* The first is the meaning of auto. */
 	static const enum conf_balance of[][BALANCES] = {
 		[DISPATCH_REUSEPORT] = { BALANCE_HASH, BALANCE_CPU },
 		[DISPATCH_ACCEPTOR] = { BALANCE_LEAST_CONNECTIONS, BALANCE_SOURCE_HASH },
@@ -102,7 +102,7 @@ void conf_free(struct conf **conf)
 	*conf = NULL;
 }
 
-/* NULL was refused: it was meant to be there. */
+/* NULL was refused: it was meant to exist. */
 static bool is_named(const struct conf_list *paths)
 {
 	return paths->v == NULL || paths->n > 0;
@@ -121,7 +121,7 @@ bool conf_has_certificate(const struct conf *conf)
 
 /* --- access logs ------------------------------------------------------------------------------ */
 
-/* NULL: there is none, or what was set was refused. */
+/* NULL: none, or a refused one. */
 static const char *log_name(const struct conf_log *log)
 {
 	return log->access_log != NULL && strcmp(log->access_log, "off") != 0 ? log->access_log

@@ -1,7 +1,7 @@
 /*
  * conf: the whole effective configuration of one generation, read from a file and the command line.
  * Every key is one row of conf.def: the structs below, the reader, -T, the example file and the
- * manual come from it. A conf is built, checked, then only read; it all lives in its arena.
+ * manual come from it. A conf is built, checked, then only read; all of it is in its arena.
  */
 #ifndef H2D_CONF_CONF_H
 #define H2D_CONF_CONF_H
@@ -18,13 +18,13 @@ struct conf_list {
 	unsigned n;
 };
 
-/* The C type behind each type name of conf.def. */
+/* The C type of each type name in conf.def. */
 #define CONF_C_STRING  char *           /* never NULL, may be "" */
-#define CONF_C_PATH    char *           /* relative to the including file's folder; "" is none */
-#define CONF_C_PATHS   struct conf_list /* of such paths; one alone needs no braces */
+#define CONF_C_PATH    char *           /* relative to the including file's directory; "": none */
+#define CONF_C_PATHS   struct conf_list /* of such paths; a single one needs no braces */
 #define CONF_C_BOOL    bool
 #define CONF_C_NUMBER  uint64_t /* decimal only */
-#define CONF_C_AUTO    uint64_t /* a number, or "auto", which is 0 */
+#define CONF_C_AUTO    uint64_t /* a number, or "auto" for 0 */
 #define CONF_C_SIZE    uint64_t /* bytes; suffixes K, M, G */
 #define CONF_C_SECONDS uint64_t
 #define CONF_C_CHOICE  int      /* the value of one of the row's choices */
@@ -35,15 +35,15 @@ struct conf_list {
 	CONF_C_##type member; \
 	struct conf_pos member##_at;
 
-/* The access log, at the top level and in a server, which inherits as its scope does. */
+/* The access log, at the top level and in a server, which inherits like its scope. */
 struct conf_log {
 #define CONF_LOG CONF_ROW
 #include "conf/conf.def"
 };
 
-/* One struct per section; the macro of that section makes the members, the others are empty. */
+/* One struct per section; the section's macro makes the members, the others are empty. */
 struct conf_listen {
-	char *address; /* the section's title, as written */
+	char *address; /* the section's title, unchanged */
 	bool optional; /* skipped where the machine has no addresses of its family */
 	struct conf_pos at;
 #define CONF_LISTEN CONF_ROW
@@ -82,19 +82,18 @@ struct conf_sandbox {
 };
 
 /*
- * Keys that the top level, a server block and its locations may set. Once a conf is checked, a
- * server has those of the top level, or of section limits, that it does not set, and a location
- * those of its server, each with the place that says it (conf_pos.outer); add-header alone adds up
- * and stays where it is.
+ * Keys of the top level, of a server block and its locations. Once a conf is checked, a server has
+ * the keys of the top level, or of section limits, that it does not set, and a location those of
+ * its server, each with its place (conf_pos.outer); only add-header adds up and stays in place.
  */
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW
 #define CONF_SCOPE  CONF_ROW
-#define CONF_INNER  CONF_ROW /* not of the top level */
+#define CONF_INNER  CONF_ROW /* not for the top level */
 #include "conf/conf.def"
 };
 
-/* In a server or a location: what is not set is as there. */
+/* In a server or a location: inherits its other settings. */
 struct conf_files {
 	char *pattern; /* the section's title, "*.woff2" */
 	struct conf_pos at;
@@ -146,7 +145,7 @@ struct conf_server {
 struct conf {
 	struct arena arena;
 	char *path;  /* the file read, NULL if none was */
-	bool faulty; /* only of conf_load_faulty() */
+	bool faulty; /* of conf_load_faulty() only */
 #define CONF_GLOBAL CONF_ROW
 #include "conf/conf.def"
 	struct conf_log log;
@@ -160,14 +159,14 @@ struct conf {
 	unsigned nlistens;
 	struct conf_server *servers;
 	unsigned nservers;
-	const struct conf_server *patterns; /* with ${host} in them, as written (conf_hosts.h) */
+	const struct conf_server *patterns; /* with ${host} in them, unchanged (conf_hosts.h) */
 	unsigned npatterns;
-	uint64_t hosts_seen;   /* conf_hosts_look() when it was read */
-	uint64_t watched_seen; /* conf_watched_look() by then */
+	uint64_t hosts_seen;   /* conf_hosts_look() at the reading */
+	uint64_t watched_seen; /* conf_watched_look() at that time */
 };
 
-/* Whether a listener is for who runs the machine: past the acceptor, and when no client has room.
- */
+/* True if a listener is for the operator: outside the acceptor, and served when clients have no
+ * room. */
 static inline bool conf_listen_is_own(const struct conf_listen *l)
 {
 	return l->admin || l->haproxy_agent;
@@ -194,106 +193,105 @@ enum conf_balance {
 
 /* Settings of the command line; it wins over the file and survives HUP. NULL or 0: not given. */
 struct conf_override {
-	const char *file;       /* -f; NULL: none, defaults serve */
+	const char *file;       /* -f; NULL: none, only defaults */
 	const char *root;       /* -r */
 	const char *port;       /* -p, digits; IPv4 and IPv6, instead of the file's */
 	const char *key, *cert; /* -k, -c */
-	const char *workers;    /* -n, as written */
+	const char *workers;    /* -n, unchanged */
 	const char *dispatch;   /* -d */
 	const char *user;       /* -u */
 	const char *pid_file;   /* --pid-file */
 	const char *access_log; /* --access-log */
-	bool terminal;          /* somebody looks at standard error */
-	bool h2c;               /* the listener of -p is cleartext, certificate or not */
+	bool terminal;          /* standard error is a terminal */
+	bool h2c;               /* the listener of -p is cleartext, with or without a certificate */
 };
 
 /*
- * Collects faults: called once per fault; pos and message are good for the call only. pos->file is
- * never NULL, message ends in no newline:
- * "FILE:LINE: message", "FILE: message" or "command line: message".
+ * Collects faults: called once per fault; pos and message are valid for the call only. pos->file is
+ * never NULL, message has no newline: "FILE:LINE: message", "FILE: message" or "command line:
+ * message".
  */
 typedef void conf_fault_fn(void *ctx, const struct conf_pos *pos, const char *message);
 
 /*
- * Reads, applies the overrides, fills in defaults and checks everything that can be checked without
- * binding or forking: files exist and can be read, addresses parse, roots are directories. Reports
- * every fault, not the first. NULL if there was any.
+ * Reads, applies the overrides, sets defaults and checks all that can be checked without binding
+ * or forking: files exist and can be read, addresses parse, roots are directories. Reports every
+ * fault, not only the first. NULL if there was any.
  *
- * Listeners: -p replaces all but the admin ones by 0.0.0.0 and [::] on its port, by TLS if there is
- * a certificate (conf_has_certificate) and --h2c was not given; where there is
- * none at all, 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server.
- * Paths are absolute afterwards.
+ * Listeners: -p replaces all except the admin ones by 0.0.0.0 and [::] on its port, by TLS if there
+ * is a certificate (conf_has_certificate) and --h2c was not given; without any listener,
+ * 127.0.0.1:8080 and [::1]:8080 serve in cleartext. There is always a server. Paths are absolute
+ * afterwards.
  */
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
 /*
- * As conf_load(), but a configuration with faults is answered too: it is whole, values that were
- * refused are on their defaults, and it is only good to look for what else is wrong with it. NULL
- * when memory is out.
+ * conf_load() that also returns a configuration with faults: it is complete, with defaults for
+ * refused values, and only fit to find further faults. NULL when memory is out.
  */
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
-/* conf_load() with a cap on the memory it may take, which conf_load sets to 256 MiB. */
+/* conf_load() with another cap on its memory than 256 MiB. */
 struct conf *conf_load_capped(
 	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx);
 void conf_free(struct conf **conf);
 
-/* The server that answers names that none has: "_", else the first. */
+/* The server for unknown names: "_", else the first. */
 unsigned conf_default_server(const struct conf *conf);
 
-/* The location of s whose title a path or what is below it begins with, the longest; NULL: none. */
+/* The location of s with the longest title that a path or its prefix has; NULL: none. */
 const struct conf_location *conf_location_of(const struct conf_server *s, const char *path);
 
-/* The first listener that clients reach over TLS; NULL: there is none. */
+/* The first listener for clients with TLS; NULL: none. */
 const struct conf_listen *conf_https(const struct conf *conf);
 
 /* The meaning of balance with this dispatch; never BALANCE_AUTO. */
 enum conf_balance conf_balance(const struct conf *conf);
 
-/* All that this dispatch can balance by, BALANCE_AUTO behind the last. */
+/* All values of balance with this dispatch, BALANCE_AUTO after the last. */
 const enum conf_balance *conf_balances(const struct conf *conf);
 
-/* As they are written in the file. */
+/* Their words in the file. */
 const char *conf_balance_name(enum conf_balance balance);
 const char *conf_dispatch_name(enum conf_dispatch dispatch);
 
-/* Milliseconds that leaving processes have: at a stop, or when another generation serves. */
+/* Milliseconds that draining processes have: at a stop, or when another generation serves. */
 uint64_t conf_drain_ms(const struct conf *conf, bool stop);
 /* The key that sets them. */
 const char *conf_drain_key(bool stop);
 
-/* Whether some section has a certificate, or says that it is to have one. */
+/* True if some section has a certificate, or must have one. */
 bool conf_has_certificate(const struct conf *conf);
 
-/* Warnings of settings that are no fault, but probably not meant: for -t, a start and a reload. */
+/* Warns of settings that are no fault, but probably not meant: for -t, a start and a reload. */
 void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
-/* -T: what is set, in the grammar it was read from; all: the whole effective configuration. */
+/* -T: the settings, in the input's grammar; all: the whole effective configuration. */
 void conf_dump(const struct conf *conf, bool all, FILE *out);
 
-/* The commented example file, and the option list of h2d.conf(5) in mdoc, out of conf.def. */
+/* Writes the commented example file, and the option list of h2d.conf(5) in mdoc, from conf.def. */
 void conf_write_example(FILE *out);
 void conf_write_manual(FILE *out);
 
 /* --- access logs: each once, in the order in which descriptors are opened and handed to workers --
  */
 
-/* Each is a descriptor in every worker, and all of them go with one message (ipc/ctl.h). */
+/* Each is a descriptor in every worker, and one message has all of them (ipc/ctl.h). */
 enum { CONF_ACCESS_LOGS_MAX = 60 };
 
 struct conf_access_logs {
-	/* "stdout", "stderr" or a path, and where it is set. */
+	/* "stdout", "stderr" or a path, and its line. */
 	struct {
 		const char *name;
 		const struct conf_pos *at;
 	} v[CONF_ACCESS_LOGS_MAX];
 	unsigned n;
-	const struct conf_pos *one_more; /* where the first is set that has no room; else NULL */
+	const struct conf_pos *one_more; /* the line of the first one without room; else NULL */
 };
 
 /* Logging of the requests of one server. */
 struct conf_access_log {
-	int log; /* index in struct conf_access_logs; -1: they are not logged */
+	int log; /* index in struct conf_access_logs; -1: not logged */
 	enum access_format format;
 	bool anonymous;
 	const struct conf_list *skip;
@@ -301,8 +299,7 @@ struct conf_access_log {
 
 void conf_access_logs(const struct conf *conf, struct conf_access_logs *out);
 
-/* Logging of the i-th server's requests; i = conf->nservers: of those that belong to none of them.
- */
+/* Logging of the i-th server's requests; i = conf->nservers: of requests without a server. */
 struct conf_access_log conf_access_log(
 	const struct conf *conf, const struct conf_access_logs *all, unsigned i);
 

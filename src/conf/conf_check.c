@@ -87,7 +87,7 @@ static bool is_id(const char *s)
 	return s[n] == '\0' && n <= CONF_ID_MAX;
 }
 
-/* A host's name may be longer than an ID: what stands before its first dot will do then. */
+/* A host's name may be too long for an ID: then the part before its first dot is used. */
 static void take_host(struct conf *conf, struct conf_faults *faults)
 {
 	char name[256] = "";
@@ -158,7 +158,7 @@ static void check_group(
 			l->socket_group);
 }
 
-/* The fault of a title that has more than an address, or else why. */
+/* The fault of a title with more than an address, else why. */
 static const char *wrong_title(const char *title, const char *why)
 {
 	const char *space = strpbrk(title, " \t,");
@@ -216,7 +216,7 @@ static void check_listens(struct conf *conf, struct conf_faults *faults)
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
-	/* An address that is not parsed has no family and equals nothing. */
+	/* An unparsed address has no family and equals no other. */
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		if (conf->listens[i].address != NULL)
 			check_listen(conf, i, addrs, faults);
@@ -261,7 +261,8 @@ static void check_staples(struct pairs p, struct conf_faults *faults)
 			p.staples->n, p.certificates->n);
 }
 
-/* As many keys as certificates; missing ones are not reported twice. at: of the section. */
+/* Checks that there are as many keys as certificates; missing ones are not reported twice. at: of
+ * the section. */
 static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_faults *faults)
 {
 	unsigned n, nkeys;
@@ -304,7 +305,7 @@ static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *fa
 	check_client_ca(tls, faults);
 }
 
-/* A listener needs a certificate, whichever. */
+/* A listener needs a certificate, any. */
 static void check_listens_tls(struct conf *conf, struct conf_faults *faults)
 {
 	const struct conf_listen *l = NULL;
@@ -333,7 +334,7 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 	check_listens_tls(conf, faults);
 }
 
-/* Where redirect-to-https sends to must be there. */
+/* The target of redirect-to-https must exist. */
 static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++) {
@@ -357,7 +358,7 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 	}
 }
 
-/* Over TLS the handshake has chosen a protocol before the first byte of it comes. */
+/* With TLS the handshake has chosen a protocol before its first byte. */
 static void check_http1(const struct conf *conf, struct conf_faults *faults)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)
@@ -374,7 +375,7 @@ static bool names_unix(const struct conf_list *list)
 	return false;
 }
 
-/* PROXY headers and address fields are believed of proxies that are named, or of nobody. */
+/* PROXY headers and address headers count only from named proxies. */
 static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 {
 	const struct conf_list *trusted = &conf->trusted_proxies;

@@ -1,5 +1,5 @@
 /*
- * conf_check_name: the checks of server names. Called once per conf; changes nothing.
+ * conf_check_name: the checks of server names. Called once per conf; never changes it.
  */
 #include "conf/conf_check.h"
 
@@ -69,7 +69,7 @@ const char *conf_check_name(const char *s)
 	}
 }
 
-/* Host names know no case (RFC 4343). */
+/* Host names ignore case (RFC 4343). */
 static int order(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
@@ -101,7 +101,7 @@ static void name_add(struct name *names, unsigned *n, const char *text,
 
 	if (text == NULL)
 		return;
-	/* The title of the server that needs no name. */
+	/* The title of the default server. */
 	if (at != &server->at || strcmp(text, "_") != 0)
 		why = conf_check_name(text);
 	if (why != NULL)

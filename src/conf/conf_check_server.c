@@ -1,6 +1,6 @@
 /*
- * conf_check_server: the checks of server blocks. Called once per conf; gives each what it has of
- * the top level, and changes nothing else but what is refused, which becomes NULL; binds nothing.
+ * conf_check_server: the checks of server blocks. Called once per conf; gives each its inherited
+ * settings, and otherwise changes only refused values, which become NULL; never binds.
  */
 #include "conf/conf_check.h"
 
@@ -34,7 +34,7 @@ static void check_upload_dir(
 	while (rest.n > 0) {
 		size_t n = strcspn(rest.p, "/");
 
-		/* Paths of requests have neither: they would not be known for uploads. */
+		/* Paths of requests have neither: they would not be recognised as uploads. */
 		bool dots =
 			(n == 1 && rest.p[0] == '.') || (n == 2 && memcmp(rest.p, "..", 2) == 0);
 		size_t slashes = strspn(rest.p + n, "/");
@@ -56,15 +56,14 @@ static void check_upload_dir(
 		conf_fault(faults, pos, "upload-dir \"%s\" is not a directory", path);
 }
 
-/* RFC 9110, 8.3.2: charset is a token; it goes into content-type as it is. */
+/* RFC 9110, 8.3.2: charset is a token; it is used unchanged in content-type. */
 static bool is_token(const char *s)
 {
 	return s[strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
 			   "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
 }
 
-/* Where a redirect may lead: it becomes a location field as it is, perhaps with more path behind
- * it. */
+/* True for a target: it becomes a location header unchanged, perhaps with more path appended. */
 bool conf_check_server_target(const char *s)
 {
 	const char *host = NULL;
@@ -89,7 +88,7 @@ static bool has_public_listen(const struct conf *conf)
 	return false;
 }
 
-/* The redirect that holds for a path. */
+/* The redirect of a path. */
 static const char *redirects(const struct conf_server *s, const char *path)
 {
 	const struct conf_location *l = conf_location_of(s, path);
@@ -144,7 +143,7 @@ bool conf_check_server_path(const char *s)
 	return true;
 }
 
-/* As a request has it, and not that of a directory. */
+/* True for a request's path, but not a directory's. */
 static bool is_file_path(const char *s)
 {
 	return conf_check_server_path(s) && s[1] != '\0' && s[strlen(s) - 1] != '/';
@@ -215,7 +214,7 @@ static void check_files(const struct conf_files *files, unsigned n, struct conf_
 	}
 }
 
-/* The routes of /files store, too, and ask nobody. */
+/* The routes of /files store, too, without a password. */
 static bool has_files(const char *prefix)
 {
 	return strcmp(prefix, "/") == 0 ||
@@ -342,7 +341,7 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		conf_path_directory("root", s->root, &s->root_at, faults);
 		return;
 	}
-	/* A server that only redirects or refuses, or that nobody reaches, needs none. */
+	/* A server that only redirects or refuses, or that has no listener, needs none. */
 	if (faults->lost || !has_public_listen(conf) || s->scope.redirect == NULL ||
 		*s->scope.redirect != '\0' || s->scope.returned != 0)
 		return;
@@ -352,7 +351,7 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		s == &conf->servers[conf_default_server(conf)] ? ", or -r DIR" : "");
 }
 
-/* Each key is checked where it stands, and then held by all that is inside. */
+/* Each key is checked in its section, then inherited by all inner ones. */
 static void inherit(struct conf *conf, struct conf_server *s, struct conf_faults *faults)
 {
 	const struct conf_section *of = &conf_sections[CONF_SECTION_SERVER];

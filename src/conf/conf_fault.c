@@ -1,6 +1,6 @@
 /*
  * conf_fault: formats, counts and passes on the faults of a configuration. Called by every part of
- * conf, and by those who show faults; never allocates and never decides what happens next.
+ * conf, and to show faults; never allocates, and decides no reaction.
  */
 #include "conf/conf_fault.h"
 
@@ -47,7 +47,7 @@ void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)
 		return;
 	conf_fault(f, pos, "out of memory");
 	f->oom = true;
-	f->n++; /* a fault even if it was too many to show */
+	f->n++; /* a fault even if there were too many to show */
 }
 
 void conf_fault_format(const struct conf_pos *pos, const char *message, char *buf, size_t size)

@@ -1,6 +1,6 @@
 /*
- * conf_foreign: the words are rows of conf_foreign.def; a file is told by the shape of its lines.
- * Called by conf_parse; never allocates, never reports.
+ * conf_foreign: the words are rows of conf_foreign.def; a file is recognised by the shape of its
+ * lines. Called by conf_parse; never allocates, never reports.
  */
 #include "conf/conf_foreign.h"
 
@@ -111,7 +111,7 @@ static bool is_h2o(struct slice line)
 	return word.p[word.n - 1] == ':' || slice_eq(word, SLICE("-"));
 }
 
-/* Site addresses in front of a brace, and directives without "=" or an end. */
+/* Site addresses before a brace, and directives without "=" or an end. */
 static bool is_caddy(struct slice line)
 {
 	static const char *const directives[] = { "basic_auth", "basicauth", "encode",
@@ -142,7 +142,7 @@ static const struct {
 
 enum { NSERVERS = sizeof(servers) / sizeof(servers[0]) };
 
-/* Takes the next line off text, without the blanks around it and what is behind a "#". */
+/* Takes the next line of text, without blanks around it and the part after "#". */
 static struct slice foreign_next_line(struct slice *text)
 {
 	const char *end = memchr(text->p, '\n', text->n), *hash;
@@ -161,8 +161,7 @@ static struct slice foreign_next_line(struct slice *text)
 	return line;
 }
 
-/* A line that opens or closes a block looks alike in most languages, and tells nothing by itself.
- */
+/* A line that opens or closes a block is alike in most languages, and proves no language. */
 static bool is_brace(struct slice line)
 {
 	if (slice_eq(line, SLICE("}")) || slice_ends(line, SLICE("{ }")))

@@ -1,7 +1,6 @@
 /*
- * conf_foreign: what operators of other servers write: their words, and whole files of theirs. The
- * parser calls it for what it does not know; it is pure and knows h2d's keys by conf_foreign.def
- * alone.
+ * conf_foreign: words and whole files of other servers' configurations. The parser calls it for
+ * unknown words; it is pure and knows h2d's keys by conf_foreign.def alone.
  */
 #ifndef H2D_CONF_CONF_FOREIGN_H
 #define H2D_CONF_CONF_FOREIGN_H
@@ -17,12 +16,12 @@
  */
 bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t size);
 
-/* The cure for a value of one of h2d's keys that is another server's; NULL: it is none. */
+/* The cure for another server's value of one of h2d's keys; NULL: none. */
 const char *conf_foreign_value(const char *key, const char *value);
 
 /*
- * The server in whose language text is written, and the first line that tells: most of the
- * statements must be, and two at least, so that one slip does not make a file foreign. NULL: none.
+ * The server whose language text is in, and the first line that shows it: most statements must, and
+ * at least two, so that one slip does not make a file foreign. NULL: none.
  */
 const char *conf_foreign_file(struct slice text, unsigned *line);
 

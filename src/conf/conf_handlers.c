@@ -1,6 +1,6 @@
 /*
  * conf_handlers: values and paths in the sections of handlers, and the checks of paths. Called by
- * conf, by the sandbox, and through struct http_env by handlers; it knows no handler.
+ * conf, by the sandbox, and through struct http_env by handlers; independent of any handler.
  */
 #include "conf/conf_handlers.h"
 
@@ -95,7 +95,7 @@ struct check {
 	struct conf_faults *faults;
 };
 
-/* The operator has said of the folder itself that workers may write to it. */
+/* The operator has declared the directory itself writable for workers. */
 static bool is_meant(const struct conf *conf, const char *path, const char *folder)
 {
 	const struct conf_list *named = &conf->sandbox.write;

@@ -1,6 +1,6 @@
 /*
- * conf_handlers: what is asked of the sections handler "NAME" { … }: values, for handlers, and the
- * paths that these open, for checks and for the sandbox.
+ * conf_handlers: reads the sections handler "NAME" { … }: values, for handlers, and their paths,
+ * for checks and for the sandbox.
  */
 #ifndef H2D_CONF_CONF_HANDLERS_H
 #define H2D_CONF_CONF_HANDLERS_H
@@ -9,10 +9,10 @@
 #include "conf/conf_fault.h"
 #include "conf/conf_table.h"
 
-/* The kind is KEY_NONE where there is no such section or key. */
+/* The kind is KEY_NONE if there is no such section or key. */
 key_value_fn conf_handlers_value;
 
-/* A path that a handler reads or writes, absolute, and where it is set. */
+/* A path that a handler reads or writes, absolute, and its line. */
 typedef void conf_handlers_path_fn(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at);
 
@@ -20,12 +20,12 @@ typedef void conf_handlers_path_fn(
 void conf_handlers_paths(const struct conf *conf, conf_handlers_path_fn *fn, void *ctx);
 
 /*
- * Writes the folder that path, which a handler writes, takes: path itself, or, where it is a file
- * or nothing yet, the folder around it, in which a database has its journal. False: it is too long.
+ * Writes the directory that a handler's writable path needs: path itself, or, if it is a file or
+ * missing, its parent, in which a database has its journal. False: it is too long.
  */
 bool conf_handlers_folder(const char *path, char *buf, size_t size);
 
-/* Paths are there, and none of them lets workers write all over the machine. */
+/* Checks that paths exist, and that none lets workers write all over the machine. */
 void conf_handlers_check(struct conf *conf, struct conf_faults *faults);
 
 #endif

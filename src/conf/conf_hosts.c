@@ -1,6 +1,6 @@
 /*
- * conf_hosts: lists the folder in front of ${host} and copies the server for each name of a host in
- * it that no other server has. Called by conf_load; opens no file.
+ * conf_hosts: lists the directory before ${host} and copies the server for each host name in it
+ * that no other server has. Called by conf_load; opens no file.
  */
 #include "conf/conf_hosts.h"
 
@@ -21,7 +21,7 @@ struct hosts {
 	struct name_map taken; /* by servers */
 };
 
-/* A root: what stands in front of ${host}, and behind it. */
+/* A root: its parts before and after ${host}. */
 struct pattern {
 	const char *head, *tail;
 };
@@ -53,7 +53,7 @@ static void take_names(struct hosts *h)
 	}
 }
 
-/* Whether a server of that name, perhaps "_" or a wildcard, answers host. */
+/* True if a server of that name, perhaps "_" or a wildcard, answers host. */
 static bool host_covers(const char *name, const char *host)
 {
 	size_t n = strlen(name), all = strlen(host);
@@ -106,7 +106,7 @@ static bool has_certificates(const struct conf_server *s)
 	return has_host(&s->tls.certificate) || has_host(&s->tls.certificate_key);
 }
 
-/* Each of the list with host in it. False: one is not there yet, or memory is out. */
+/* Each of the list with host in it. False: one is missing, or memory is out. */
 static bool put_hosts(struct hosts *h, struct conf_list *list, const char *host)
 {
 	struct arena *arena = &h->conf->arena;
@@ -123,7 +123,7 @@ static bool put_hosts(struct hosts *h, struct conf_list *list, const char *host)
 	return v != NULL;
 }
 
-/* Its handshakes show the certificate of the top level. */
+/* Handshakes use the certificate of the top level. */
 static void clear_certificates(struct conf_server *s)
 {
 	s->tls.certificate = s->tls.certificate_key = s->tls.stapling_file =
@@ -139,13 +139,13 @@ static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
 		s->log.access_log = put_host(&h->conf->arena, log, host);
 	if (s->log.access_log == NULL && log != NULL)
 		conf_fault_oom(h->faults, &s->log.access_log_at);
-	/* A new host may get its certificate later than its folder. */
+	/* A new host may get its certificate later than its directory. */
 	if (has_certificates(s) && (!put_hosts(h, &s->tls.certificate, host) ||
 					   !put_hosts(h, &s->tls.certificate_key, host)))
 		clear_certificates(s);
 }
 
-/* A server as the of-th one, for host and its folder. */
+/* Adds a server as the of-th one, for host and its directory. */
 static void host_add(struct hosts *h, unsigned of, const char *host, char *root)
 {
 	struct conf *conf = h->conf;
@@ -179,7 +179,7 @@ static void host_look(struct hosts *h, unsigned of, const struct pattern *p, con
 		host_add(h, of, host, root);
 }
 
-/* False, after a fault: ${host} is no folder of its own. */
+/* False, after a fault: ${host} is not a whole directory name. */
 static bool host_cut(struct hosts *h, const struct conf_server *s, struct pattern *p)
 {
 	const char *at = strstr(s->root, CONF_HOST);
@@ -199,7 +199,7 @@ static bool host_cut(struct hosts *h, const struct conf_server *s, struct patter
 	return false;
 }
 
-/* Hosts that have no folder are answered with 404 by the server itself. */
+/* The server itself answers hosts without a directory with 404. */
 static void expand(struct hosts *h, unsigned of)
 {
 	struct conf_server *s = &h->conf->servers[of];
@@ -240,7 +240,7 @@ static bool has_pattern(const struct conf_server *s)
 	return s->root != NULL && strstr(s->root, CONF_HOST) != NULL;
 }
 
-/* ${host} elsewhere than in a root. */
+/* Reports ${host} elsewhere than in a root. */
 static void check_alone(struct hosts *h, struct conf_server *s)
 {
 	bool log = s->log.access_log != NULL && strstr(s->log.access_log, CONF_HOST) != NULL;
@@ -256,9 +256,9 @@ static void check_alone(struct hosts *h, struct conf_server *s)
 		s->tls.certificate = s->tls.certificate_key = (struct conf_list){ 0 };
 }
 
-/* --- what has changed ------------------------------------------------------------------------- */
+/* --- changes ---------------------------------------------------------------------------------- */
 
-/* The thing at text with host in it: that it is there, and whether it is a folder. */
+/* Hashes the file or directory at text with host in it: its existence and type. */
 static uint64_t host_look_at(uint64_t hash, const char *text, const char *host)
 {
 	struct arena a;
@@ -310,8 +310,7 @@ uint64_t conf_hosts_look(const struct conf *conf)
 	return hash;
 }
 
-/* Keeps them as they are written. Before one is used: what comes meanwhile is seen the next time.
- */
+/* Keeps them unchanged. Before one is used: later changes are seen the next time. */
 static void keep_patterns(struct hosts *h, unsigned n)
 {
 	struct conf *conf = h->conf;

@@ -1,6 +1,6 @@
 /*
  * conf_lex: the tokens of h2d.conf. Called by the reader and by conf_value (list defaults). Never
- * allocates, never reports, never looks past lex->end; the text need not end in NUL.
+ * allocates, never reports, never reads beyond lex->end; the text need not end in NUL.
  */
 #include "conf/conf_lex.h"
 
@@ -47,7 +47,7 @@ static struct conf_tok bad(const struct conf_lex *lex, const char *from, const c
 	return tok;
 }
 
-/* lex->p is behind the opening quote. A string ends in its line: a lost quote costs one line. */
+/* lex->p is after the opening quote. A string ends in its line: a missing quote costs one line. */
 static struct conf_tok string(struct conf_lex *lex)
 {
 	const char *from = lex->p, *why = NULL;
@@ -77,7 +77,7 @@ static struct conf_tok string(struct conf_lex *lex)
 	return tok;
 }
 
-/* Quotes as word processors and web pages write them, in UTF-8. */
+/* True for quotes of word processors and web pages, in UTF-8. */
 static bool has_typographic_quote(struct slice word)
 {
 	static const char *const quotes[] = { "\u201c", "\u201d", "\u201e", "\u2018", "\u2019",
@@ -107,7 +107,7 @@ static bool in_word(const struct conf_lex *lex)
 	       !is_punct(*lex->p) && *lex->p != '"' && *lex->p != '#';
 }
 
-/* Bytes of the ${NAME:default} that is next in a word, or 1: it ends in its line. */
+/* The length of ${NAME:default} at this place of a word, or 1: it ends in its line. */
 static size_t variable(const struct conf_lex *lex)
 {
 	struct slice rest = slice_of(lex->p, (size_t)(lex->end - lex->p));

@@ -1,6 +1,6 @@
 /*
- * conf_lex: cuts the text of a configuration file into tokens. Pure: a token that is wrong carries
- * its message, and the reader decides. Tokens borrow the text. A lexer may be copied to look ahead.
+ * conf_lex: cuts the text of a configuration file into tokens. Pure: an invalid token has its
+ * message, and the reader decides. Tokens borrow the text. A lexer may be copied to look ahead.
  */
 #ifndef H2D_CONF_CONF_LEX_H
 #define H2D_CONF_CONF_LEX_H
@@ -8,11 +8,11 @@
 #include "base/slice.h"
 
 enum conf_tok_kind {
-	CONF_TOK_END,    /* of the text, for ever */
+	CONF_TOK_END,    /* of the text, again and again */
 	CONF_TOK_WORD,   /* bare: name, number, choice */
-	CONF_TOK_STRING, /* text is what stands between the quotes, escapes still in it */
+	CONF_TOK_STRING, /* text between the quotes, with its escapes */
 	CONF_TOK_PUNCT,  /* text is one of { } ( ) = , ; */
-	CONF_TOK_BAD,    /* why says what is wrong; the text behind it can be read on */
+	CONF_TOK_BAD,    /* why has the fault; reading can continue after it */
 };
 
 struct conf_tok {
@@ -31,7 +31,7 @@ struct conf_lex {
 void conf_lex_init(struct conf_lex *lex, struct slice text);
 struct conf_tok conf_lex_next(struct conf_lex *lex);
 
-/* Writes text (of a STRING) with its escapes resolved and a NUL; out holds text.n + 1 bytes. */
+/* Writes text (of a STRING) with its escapes resolved and a NUL; out has text.n + 1 bytes. */
 void conf_lex_unescape(struct slice text, char *out);
 
 static inline bool conf_tok_is(const struct conf_tok *tok, char punct)

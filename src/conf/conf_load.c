@@ -1,6 +1,6 @@
 /*
  * conf_load: builds a configuration: defaults, file, command line, checks. The master calls it at
- * start and for every reload; no conf with a fault is ever taken into use.
+ * start and for every reload; no conf with a fault is ever used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 
 enum {
 	CONF_MEMORY_MAX = 256 << 20,
-	CONF_INCLUDE_MAX = 16, /* files that include each other */
+	CONF_INCLUDE_MAX = 16, /* nesting of includes */
 };
 
-/* The whole of fd, whose size was size at the open, for free(3), whatever comes; -1 with errno. */
+/* Reads all of fd, of size bytes when opened, for free(3), in any case; -1 with errno. */
 static int source_read_all(int fd, size_t size, char **buf, struct slice *text)
 {
 	size_t n = 0;
@@ -48,8 +48,8 @@ static int source_read_all(int fd, size_t size, char **buf, struct slice *text)
 }
 
 /*
- * Editors of Windows put a byte-order mark in front of UTF-8 (Unicode 15.0, 2.13): it is skipped.
- * NULL, or why the text cannot be read.
+ * Skips the byte-order mark of Windows editors before UTF-8 (Unicode 15.0, 2.13). NULL, or why the
+ * text cannot be read.
  */
 static const char *skip_byte_order_mark(struct slice *text)
 {
@@ -85,8 +85,8 @@ static void include(struct conf *conf, const struct conf_source *source, const s
 	const struct conf_pos *pos, const char *pattern, struct conf_faults *faults);
 
 /*
- * Reads name, which from includes into block (both NULL: the main file). Faults about the file
- * itself go to pos.
+ * Reads name, which from includes into block (both NULL: the main file). Faults of the file itself
+ * have pos.
  */
 static void read_one(struct conf *conf, const char *name, const struct conf_source *from,
 	const struct block *block, const struct conf_pos *pos, struct conf_faults *faults)
@@ -101,7 +101,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	struct stat st;
 	int fd;
 
-	/* O_NONBLOCK: a FIFO must not hold up a reload. */
+	/* O_NONBLOCK: a FIFO must not block a reload. */
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		conf_fault(faults, pos, "cannot open \"%s\": %m", name);
@@ -123,7 +123,7 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	} else {
 		source.dev = st.st_dev;
 		source.ino = st.st_ino;
-		/* Closed before the includes in it are opened. */
+		/* Closed before its includes are opened. */
 		close(fd);
 		fd = -1;
 		parse(conf, &source, text, pos, faults);
@@ -146,7 +146,7 @@ static int on_glob_error(const char *path, int error)
 	return error != ENOENT && error != ENOTDIR;
 }
 
-/* The folder of source's name with a slash, "" for the working directory; escaped for glob(3). */
+/* The directory of source's name with a slash, "": the working directory; escaped for glob(3). */
 static char *glob_folder(struct arena *arena, const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -204,7 +204,7 @@ static void include(struct conf *conf, const struct conf_source *source, const s
 		conf_fault(faults, pos, "more than %d files include each other", CONF_INCLUDE_MAX);
 		return;
 	}
-	/* glob(3) could not tell a missing file from a pattern that matches none. */
+	/* glob(3) cannot distinguish a missing file from a pattern without matches. */
 	if (strpbrk(pattern, "*?[") != NULL) {
 		include_glob(conf, source, block, pos, pattern, faults);
 		return;
@@ -225,7 +225,7 @@ struct override {
 	struct conf_faults *faults;
 };
 
-/* The text given for key of section s lands in obj as if the file had said so, but wins. */
+/* Stores the text for key of section s in obj like the file's, but overrides that. */
 static void override_set(
 	struct override *o, enum conf_section_id s, const char *key, void *obj, const char *text)
 {
@@ -234,7 +234,7 @@ static void override_set(
 	H2D_ASSERT(row != NULL);
 	if (text == NULL)
 		return;
-	/* -T could not write it so that it can be read again. */
+	/* -T could not write it in a readable form. */
 	for (const char *p = text; *p != '\0'; p++) {
 		if ((unsigned char)*p < 0x20 || *p == 0x7f) {
 			conf_fault(o->faults, &conf_command_line, "a control byte in %s", key);
@@ -244,7 +244,7 @@ static void override_set(
 	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
 }
 
-/* Requests are logged to the terminal where h2d is started by hand, without a file. */
+/* Requests are logged to the terminal when h2d is started by hand, without a file. */
 static void log_to_terminal(struct override *o, const struct conf_override *ov)
 {
 	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)
@@ -331,7 +331,7 @@ static void port(struct override *o, const struct conf_override *ov)
 	}
 }
 
-/* The file may have servers or not; -r needs one, and is for that of no name. */
+/* The file may have no server; -r needs the default one. */
 static struct conf_server *default_server(struct override *o)
 {
 	struct conf *conf = o->conf;
@@ -391,12 +391,12 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_hosts_expand(conf, faults);
 	if (!faults->oom)
 		conf_check(conf, faults);
-	/* Before one is read: what comes meanwhile is seen the next time. */
+	/* Before one is read: later changes are seen the next time. */
 	if (!faults->oom)
 		conf->watched_seen = conf_watched_look(conf);
 }
 
-/* faulty_too: a conf with faults is mended instead of freed. */
+/* faulty_too: repairs a conf with faults instead of freeing it. */
 static struct conf *load_conf(const struct conf_override *ov, size_t cap, bool faulty_too,
 	conf_fault_fn *fault, void *ctx)
 {

@@ -1,6 +1,6 @@
 /*
- * conf_parse: statements and blocks, on top of parser.c. Called by conf_load. Never
- * looks at the meaning of a value, and never stops at a fault.
+ * conf_parse: statements and blocks, on top of parser.c. Called by conf_load. Never interprets a
+ * value, and never stops at a fault.
  */
 #include "conf/parser.h"
 
@@ -8,23 +8,23 @@
 
 enum { NESTED_MAX = 8 };
 
-/* A section that is being read. */
+/* A section being read. */
 struct block {
 	const struct conf_section *section;
-	const struct block *parent; /* the block it is written in; NULL of the top level */
+	const struct block *parent; /* its parent in the text; NULL for the top level */
 	const struct block
-		*owner; /* the block whose struct it lies in: parent, or one around that */
+		*owner; /* the block whose struct contains it: parent, or an outer one */
 	void *scratch;  /* not NULL: refused as a whole, read for its faults */
-	unsigned index; /* otherwise: which one it is */
+	unsigned index; /* otherwise: its index */
 	unsigned line;  /* of its opening brace */
 	unsigned depth;
-	bool whole;             /* the file ends it, no brace */
-	struct conf_tok nested; /* the first section inside of it, none if its line is 0 */
+	bool whole;             /* ended by the file, not a brace */
+	struct conf_tok nested; /* the first section inside it; none if its line is 0 */
 };
 
 static void parse_block(struct parser *p, struct block *b);
 
-/* Never kept: a block that follows may move it. */
+/* Never stored: a later block may move it. */
 static void *block_obj(const struct parser *p, const struct block *b)
 {
 	if (b->scratch != NULL)
@@ -92,7 +92,7 @@ static struct conf_pos *position(void *obj, const struct conf_section *s)
 	return (struct conf_pos *)(void *)((char *)obj + s->at);
 }
 
-/* True: owner cannot have one more section s, which was reported. */
+/* True: owner cannot have another section s, which was reported. */
 static bool refuse_one_too_many(
 	struct parser *p, const struct conf_section *s, void *owner, const struct conf_pos *pos)
 {
@@ -111,7 +111,7 @@ static bool refuse_one_too_many(
 	return true;
 }
 
-/* Finds the room for the section that begins: b->index or b->scratch. */
+/* Finds the memory of the new section: b->index or b->scratch. */
 static bool block_open(struct parser *p, struct block *b, unsigned line)
 {
 	const struct conf_section *s = b->section;
@@ -135,8 +135,8 @@ static bool block_open(struct parser *p, struct block *b, unsigned line)
 }
 
 /*
- * The section of that name, and the block it belongs to: parent, or, as its brace may be missing,
- * the nearest block around it that can have one, or none.
+ * The section of that name, and its block: parent, or, as its brace may be missing, the nearest
+ * outer block that can have one, or none.
  */
 static const struct conf_section *find_section(
 	const struct block *parent, struct slice name, const struct block **owner)
@@ -151,7 +151,7 @@ static const struct conf_section *find_section(
 	return conf_table_section(NULL, name);
 }
 
-/* A word stands where a title belongs, and its brace behind it. */
+/* True: a word is in the place of a title, followed by a brace. */
 static bool is_unquoted(const struct parser *p)
 {
 	struct conf_tok ahead;
@@ -178,7 +178,7 @@ static void refuse_untitled(struct parser *p, const struct conf_section *s, unsi
 		p, line, "section %s needs a title: %s \"%s\" { ... }", s->name, s->name, s->title);
 }
 
-/* A list of titles, where one belongs. False: there is none, or none worth storing (reported). */
+/* A list of titles, if allowed. False: none, or none worth storing (reported). */
 static bool read_titles(struct parser *p, const struct conf_section *s, const struct conf_tok *key,
 	struct conf_list *titles)
 {
@@ -196,7 +196,7 @@ static bool read_titles(struct parser *p, const struct conf_section *s, const st
 	return true;
 }
 
-/* Sections as the one that was read, for the titles behind its first. */
+/* Repeats the section for the further titles. */
 static void repeat(
 	struct parser *p, const struct block *b, unsigned line, const struct conf_list *titles)
 {
@@ -212,7 +212,7 @@ static void repeat(
 	}
 }
 
-/* The title and the block of b, behind its name. */
+/* The title and the block of b, after its name. */
 static void section_of(
 	struct parser *p, struct block *parent, struct block b, const struct conf_tok *key)
 {
@@ -246,7 +246,7 @@ static void section_of(
 				p, key, "has nothing but a title in front of its \"{\"", b.section);
 		} else if (!bad)
 			parser_missing(p, key, "{");
-		/* Only the brace is missing if what follows could stand behind it. */
+		/* Only the brace is missing if the next token could follow it. */
 		if (p->tok.kind != CONF_TOK_WORD || b.depth > NESTED_MAX ||
 			conf_table_row(b.section, p->tok.text) == NULL) {
 			parser_skip_line(p, key->line);
@@ -264,7 +264,7 @@ static void section_of(
 		refuse_untitled(p, b.section, key->line);
 	if (!block_open(p, &b, key->line))
 		return;
-	/* NULL, as everywhere: reported already. */
+	/* NULL, like everywhere: reported already. */
 	if (b.section->title != NULL)
 		*(char **)block_obj(p, &b) = has_title      ? parser_string(p, &title)
 					     : titles.n > 0 ? titles.v[0]
@@ -276,7 +276,7 @@ static void section_of(
 	repeat(p, &b, key->line, &titles);
 }
 
-/* Its title says which section of handlers b is. False: there is no such one (reported). */
+/* Chooses b's section of handlers by its title. False: there is none (reported). */
 static bool choose_handler(struct parser *p, struct block *b, const struct conf_tok *key)
 {
 	const char *title;
@@ -295,7 +295,7 @@ static bool choose_handler(struct parser *p, struct block *b, const struct conf_
 	return b->section != NULL;
 }
 
-/* key is the name of a section, the current token what stands behind it. */
+/* key is the name of a section, the current token follows it. */
 static void section(struct parser *p, struct block *parent, const struct conf_tok *key)
 {
 	struct block b = { .parent = parent, .line = key->line, .depth = parent->depth + 1 };
@@ -308,12 +308,12 @@ static void section(struct parser *p, struct block *parent, const struct conf_to
 	p->faults->lost = true;
 	while (p->tok.kind == CONF_TOK_WORD && p->tok.line == key->line)
 		parser_next(p);
-	/* Two where a list of titles is in front. */
+	/* Two after a list of titles. */
 	while (conf_tok_is(&p->tok, '{'))
 		parser_skip_block(p);
 }
 
-/* The current token is the word that begins it. */
+/* The current token is its first word. */
 static void statement(struct parser *p, struct block *b)
 {
 	struct conf_tok key = p->tok;
@@ -357,7 +357,7 @@ static void refuse_nested(struct parser *p, const struct block *b)
 			SLICE_ARG(b->nested.text), b->section->name);
 }
 
-/* Up to the brace that closes b, or to the end of the file. */
+/* Parses up to the brace that closes b, or to the end of the file. */
 static void parse_block(struct parser *p, struct block *b)
 {
 	while (!p->faults->oom) {
@@ -376,7 +376,7 @@ static void parse_block(struct parser *p, struct block *b)
 		}
 		if (conf_tok_is(&tok, '}') && !b->whole) {
 			parser_next(p);
-			/* Said only now: were the brace missing, that would be the mistake. */
+			/* Reported only now: a missing brace would be the cause. */
 			refuse_nested(p, b);
 			return;
 		}
@@ -400,7 +400,7 @@ static void parse_block(struct parser *p, struct block *b)
 	}
 }
 
-/* One fault says it: all the others would be of the same kind. */
+/* One fault is enough: all others would be of the same kind. */
 static bool refuse_foreign(struct parser *p, struct slice text)
 {
 	unsigned line;
@@ -420,7 +420,7 @@ void conf_parse(struct conf *conf, const struct conf_source *source, struct slic
 	struct conf_faults *faults)
 {
 	struct parser p = { .conf = conf, .faults = faults, .source = source };
-	/* Sections around it are seen through its parent and owner, which stay as they are. */
+	/* Outer sections are found through its parent and owner, which stay. */
 	struct block top =
 		source->block != NULL
 			? *source->block

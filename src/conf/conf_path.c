@@ -1,7 +1,7 @@
 /*
- * conf_path: what is at a path. Called by the checks of conf; opens only to see that it can, and
- * changes nothing. It knows what systemd/h2d.service.in takes from the master: most of the disk to
- * write to, root's way past modes, and everybody's /tmp (UNDER SYSTEMD of h2d(8)).
+ * conf_path: checks paths. Called by the checks of conf; opens files only to check that it can, and
+ * never changes them. It knows the restrictions of systemd/h2d.service.in: most of the disk is
+ * read-only, root obeys modes, and /tmp is private (UNDER SYSTEMD of h2d(8)).
  */
 #include "conf/conf_path.h"
 
@@ -57,7 +57,7 @@ static bool check_readable(
 	struct stat st;
 	int fd;
 
-	/* Looked at before it is opened: to open a device can do something. */
+	/* Checked before it is opened: opening a device can have effects. */
 	if (stat(path, &st) < 0) {
 		cannot(key, path, pos, faults);
 		return false;
@@ -118,7 +118,7 @@ void conf_path_directory(
 		conf_fault(faults, pos, "%s \"%s\" is not a directory", key, path);
 }
 
-/* path may or may not exist, but it can: its folder is there. */
+/* path may be missing, but its directory exists. */
 void conf_path_folder(struct conf *conf, const char *key, const char *path,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {

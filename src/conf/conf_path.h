@@ -1,35 +1,34 @@
 /*
- * conf_path: whether what a key names is there, and is what it must be. Each reports at most one
- * fault at pos; paths that are NULL are reported already.
+ * conf_path: checks that the file of a key exists, with the right type. Each reports at most one
+ * fault at pos; NULL paths are reported already.
  */
 #ifndef H2D_CONF_CONF_PATH_H
 #define H2D_CONF_CONF_PATH_H
 
 #include "conf/conf_fault.h"
 
-/* A file that can be read; "" is none. After a fault *path is NULL. */
+/* A file that can be read; "": none. After a fault *path is NULL. */
 void conf_path_readable(
 	const char *key, char **path, const struct conf_pos *pos, struct conf_faults *faults);
 
-/* So each of a list, of which items may be ""; after a fault its v is NULL. */
+/* Does so for each of a list, whose items may be ""; after a fault its v is NULL. */
 void conf_path_readables(const char *key, struct conf_list *paths, const struct conf_pos *pos,
 	struct conf_faults *faults);
 
-/* Behind strerror(error) of path: the cure, " (...)", or "" where none is known. Leaves errno
- * alone. */
+/* The cure after strerror(error) of path, " (...)", or "" if unknown. Keeps errno. */
 const char *conf_path_cure(int error, const char *path);
 
-/* Anything at all. */
+/* Any file. */
 void conf_path_exists(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
 
-/* A folder in which everything may lie: "/", and those directly in it. It is no one's to have. */
+/* True for a directory of many uses: "/", and those directly in it. It is never one handler's. */
 bool conf_path_is_wide(const char *folder);
 
 void conf_path_directory(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
 
-/* A file that may or may not exist, but can: its folder is there. */
+/* A file that may be missing, in an existing directory. */
 void conf_path_folder(struct conf *conf, const char *key, const char *path,
 	const struct conf_pos *pos, struct conf_faults *faults);
 

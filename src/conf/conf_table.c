@@ -1,13 +1,13 @@
 /*
  * conf_table: the rows of conf.def by section, and the structs of a conf by row. Called by all of
- * conf; knows nothing of files or syntax.
+ * conf; independent of files and syntax.
  */
 #include "conf/conf_table.h"
 
 #include "base/log.h"
 #include "conf/conf_value.h"
 
-/* in: "" or where in the struct the members are, "scope.". */
+/* in: "", or the place of the members in the struct, "scope.". */
 #define ROW(of, in, ...)   ANY_ROW(of, in, false, __VA_ARGS__)
 #define SCOPE_ROW(of, ...) ANY_ROW(of, scope., true, __VA_ARGS__)
 #define IS(of, other)      __builtin_types_compatible_p(struct of, struct other)
@@ -215,7 +215,7 @@ _Static_assert(offsetof(struct conf_error_page, status) == 0, "error-page begins
 _Static_assert(offsetof(struct conf_files, pattern) == 0, "files begins with its title");
 _Static_assert(offsetof(struct conf_location, prefix) == 0, "location begins with its title");
 
-/* A program that has handlers with keys has its table in the place of this one. */
+/* Replaced in a program whose handlers have keys. */
 __attribute__((weak))
 const struct conf_handlers conf_table_handlers = { .size = sizeof(struct conf) };
 
@@ -243,8 +243,7 @@ const struct conf_row *conf_table_row(const struct conf_section *section, struct
 	return NULL;
 }
 
-/* The key of that name of the section around it, whose value holds where row is not set; NULL if
- * that has no such key. */
+/* The key of that name of the outer section, whose value applies if row is not set; NULL: none. */
 static const struct conf_row *outer_row(
 	const struct conf_section *section, const struct conf_row *row)
 {
@@ -266,8 +265,8 @@ const struct conf_section *conf_table_home(
 	return section;
 }
 
-/* The key of around whose value obj has: what a location and its server share beside the scope, as
- * root, is each one's own. A list that is added to the outer one does not take its place. */
+/* The key of around whose value obj inherits: keys shared by a location and its server beside the
+ * scope, like root, are each one's own. A list that adds to the outer one does not replace it. */
 static const struct conf_row *inherited(
 	const struct conf_row *row, const void *obj, const struct conf_section *around)
 {
@@ -346,7 +345,7 @@ static void *section_grow(struct arena *arena, void *owner, const struct conf_se
 	char **first = (char **)(void *)((char *)owner + section->where);
 	char *obj;
 
-	/* Full at every power of two: what stays behind in the arena is no more than what lives. */
+	/* Full at every power of two: the arena wastes no more than is in use. */
 	if ((*n & (*n - 1)) == 0) {
 		char *more = arena_zalloc(arena, (*n == 0 ? 1 : 2 * *n) * section->size);
 

@@ -1,6 +1,6 @@
 /*
- * conf_table: conf.def at run time: every section, its keys, and where in the structs of conf.h
- * their values lie. All of conf reads it; it is const.
+ * conf_table: conf.def at run time: every section, its keys, and the places of their values in the
+ * structs of conf.h. All of conf reads it; it is const.
  */
 #ifndef H2D_CONF_CONF_TABLE_H
 #define H2D_CONF_CONF_TABLE_H
@@ -25,10 +25,10 @@ enum conf_type {
 	CONF_TYPE_LIST,
 };
 
-/* Workers open a path of a handler's; theirs no key of h2d's own says so. */
+/* Access of workers to a handler's path; never for h2d's own keys. */
 enum conf_access { CONF_ACCESS_NONE, CONF_ACCESS_READ, CONF_ACCESS_WRITE };
 
-/* A word that a key takes, and its value. */
+/* A word of a key, and its value. */
 struct conf_choice {
 	const char *word;
 	int value;
@@ -39,9 +39,8 @@ struct conf_choice {
 struct conf_row {
 	const char *name;
 	enum conf_type type;
-	bool scoped; /* of struct conf_scope: what a section does not set it has of those around it
-		      */
-	bool hosts;  /* CONF_HOST may stand in it: some keys of a server */
+	bool scoped; /* of struct conf_scope: inherited from outer sections */
+	bool hosts;  /* CONF_HOST is allowed in it: some keys of a server */
 	enum conf_access access;
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */
@@ -51,18 +50,18 @@ struct conf_row {
 	const char *help;
 };
 
-/* The struct that a section lies in is its owner's: that of the section around it, or the conf. */
+/* A section's struct is in its owner: the outer section's struct, or the conf. */
 struct conf_section {
-	const char *name;    /* "" is the top level */
+	const char *name;    /* "": the top level */
 	const char *handler; /* its keys are that handler's; NULL: h2d's own */
 	const char *title;   /* the kind of title; NULL: none, and only one such section */
-	bool titles;         /* a list of them may stand for as many sections that are alike */
+	bool titles;         /* a list of them makes several equal sections */
 	const char *help;
-	const struct conf_section *parent; /* the section around it; NULL of the top level */
-	unsigned max;                      /* with a title: how many there may be; 0: any */
+	const struct conf_section *parent; /* the outer section; NULL for the top level */
+	unsigned max;                      /* with a title: the most of them; 0: any number */
 	size_t size;                       /* of its struct */
-	size_t where; /* in its owner: it, or (titled) the pointer to the first */
-	size_t count; /* in its owner: how many there are (with a title) */
+	size_t where; /* in its owner: itself, or (titled) the pointer to the first */
+	size_t count; /* in its owner: their number (with a title) */
 	size_t at;    /* in its struct: the position */
 	const struct conf_row *rows;
 	unsigned nrows;
@@ -82,17 +81,16 @@ enum conf_section_id {
 	CONF_SECTION_SERVER_FILES,
 	CONF_SECTION_LOCATION,
 	CONF_SECTION_LOCATION_FILES,
-	CONF_SECTION_HANDLER, /* no section itself: its title says which one is meant */
+	CONF_SECTION_HANDLER, /* no section itself: its title selects one */
 	CONF_SECTIONS,
 };
 
-/* In the order in which they are written, each behind the one that it is inside of. */
+/* In writing order, each after the one around it. */
 extern const struct conf_section conf_sections[CONF_SECTIONS];
 
 /*
  * Sections of keys that handlers have in their conf.def. A program with such handlers is linked
- * with a table that key_gen made, and their structs lie behind the conf, as if they were members of
- * it.
+ * with a table made by key_gen, and their structs follow the conf, like members of it.
  */
 struct conf_handlers {
 	const struct conf_section *sections;
@@ -101,49 +99,49 @@ struct conf_handlers {
 };
 extern const struct conf_handlers conf_table_handlers;
 
-/* The i-th of conf_sections, behind the last of them those of handlers; NULL: there is none. */
+/* The i-th of conf_sections, followed by those of handlers; NULL: none. */
 const struct conf_section *conf_table_at(unsigned i);
 
-/* The section of the handler's keys; NULL if there is none. */
+/* The section of the handler's keys; NULL: none. */
 const struct conf_section *conf_table_handler(struct slice handler);
 
-/* By name; NULL if there is none. */
+/* By name; NULL: none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);
 
-/* The section that describes row, where others around it or inside of it have the same key. */
+/* The section that describes row, if outer or inner sections have the same key. */
 const struct conf_section *conf_table_home(
 	const struct conf_section *section, const struct conf_row *row);
 
-/* Keys that obj, of section, does not set and outer, of around, does: it has them from there. */
+/* Copies keys that outer, of around, sets and obj, of section, does not. */
 void conf_table_inherit(void *obj, const struct conf_section *section, const void *outer,
 	const struct conf_section *around);
 
-/* Whether a section around that of row says its value in obj, or may, so that obj need not. */
+/* True if an outer section of row has, or may have, its value in obj, so that obj need not set
+ * it. */
 bool conf_table_follows(
 	const void *obj, const struct conf_section *section, const struct conf_row *row);
 
-/* A section that may stand in parent; parent NULL: anywhere, the first of that name. */
+/* A section allowed in parent; parent NULL: anywhere, the first of that name. */
 const struct conf_section *conf_table_section(const struct conf_section *parent, struct slice name);
 
-/* How many of a section its owner has, and the struct of the i-th. */
+/* The number of an owner's sections, and the struct of the i-th. */
 unsigned conf_table_count(const void *owner, const struct conf_section *section);
 void *conf_table_get(void *owner, const struct conf_section *section, unsigned i);
 const void *conf_table_peek(const void *owner, const struct conf_section *section, unsigned i);
 
 /*
- * One more struct of a section with title in owner, all its members on their defaults, in arena.
- * NULL when memory is out. Pointers to earlier ones are stale.
+ * Adds a struct of a section with title to owner, with all defaults, in arena. NULL when memory is
+ * out. Pointers to earlier ones become stale.
  */
 void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section);
 
-/* Gives obj, which is there, its defaults: its members, and the sections without title in it. */
+/* Sets the defaults of an existing obj: its members, and its sections without title. */
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section);
 
-/* Members of obj, and of all that is in it, that are NULL: their defaults. false when memory is
- * out. */
+/* Sets NULL members of obj, and of all in it, to their defaults. false when memory is out. */
 bool conf_table_mend(struct arena *arena, void *obj, const struct conf_section *section);
 
-/* The choice of that word, and the word of that value, NULL if there is none. */
+/* The choice of that word, and the word of that value; NULL: none. */
 static inline const struct conf_choice *conf_table_choice(
 	const struct conf_row *row, const char *word)
 {

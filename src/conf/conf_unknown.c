@@ -1,7 +1,6 @@
 /*
- * conf_unknown: reports keys and sections that h2d has not, or has elsewhere, with the word that
- * was probably meant. Called by conf_parse.c; it reads nothing of what follows but to skip a
- * section.
+ * conf_unknown: reports unknown or misplaced keys and sections, with the word that was probably
+ * meant. Called by conf_parse.c; it reads further text only to skip a section.
  */
 #include "conf/parser.h"
 
@@ -15,7 +14,7 @@ const char *conf_unknown_place(const struct conf_section *section)
 
 /* --- the nearest known name ------------------------------------------------------------------- */
 
-/* Levenshtein's distance; what is longer than any name is cut, it is far from all anyway. */
+/* Levenshtein's distance; words longer than any name are cut, being far from all anyway. */
 static unsigned distance(struct slice a, struct slice b)
 {
 	unsigned row[65];
@@ -43,7 +42,7 @@ static unsigned distance(struct slice a, struct slice b)
 	return row[b.n];
 }
 
-/* The best of the names that were compared with a misspelt one. */
+/* The best match for a misspelt name. */
 struct near {
 	const char *name;
 	unsigned distance;
@@ -92,7 +91,7 @@ static const char *near_handler(struct slice name)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* near: the known word that it may have been meant to be, or NULL. */
+/* near: the known word probably meant, or NULL. */
 static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
 	const char *where, const char *near)
 {
@@ -100,7 +99,7 @@ static void unknown_word(struct parser *p, const struct conf_tok *key, const cha
 		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
 }
 
-/* False: it is no word of another server. home: where h2d has such a word, of another meaning. */
+/* False: it is no word of another server. home: the section with that word in another meaning. */
 static bool foreign_word(struct parser *p, const struct conf_tok *key, const char *what,
 	const struct conf_section *where, const struct conf_section *home)
 {
@@ -115,7 +114,7 @@ static bool foreign_word(struct parser *p, const struct conf_tok *key, const cha
 	return true;
 }
 
-/* The section that has such a key, or NULL. */
+/* The section with such a key, or NULL. */
 static const struct conf_section *home_of(struct slice key)
 {
 	const struct conf_section *s;
@@ -127,7 +126,7 @@ static const struct conf_section *home_of(struct slice key)
 	return NULL;
 }
 
-/* A key that was misspelt must not be reported as missing too. */
+/* A misspelt key must not be reported as missing too. */
 static bool may_be_missed(const struct conf_section *s)
 {
 	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
@@ -143,7 +142,7 @@ void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char 
 		quote, s->title != NULL ? s->title : "", quote, s->title != NULL ? " " : "");
 }
 
-/* There are two sections tls: the one around each says which is meant. */
+/* There are two sections tls: the outer section distinguishes them. */
 static void not_here(struct parser *p, const struct conf_tok *key, const struct conf_section *home,
 	const struct conf_section *here)
 {

@@ -1,6 +1,6 @@
 /*
  * conf_value: stores values in the members that conf.def gives them, with every check that needs
- * nothing but the value and its row. Writing them is conf_value_write.c.
+ * only the value and its row. Writing them is conf_value_write.c.
  */
 #include "conf/conf_value.h"
 
@@ -37,7 +37,7 @@ const char *conf_value_number(const char *text, uint64_t max, uint64_t *out)
 	return NULL;
 }
 
-/* The digits in front of a unit; NULL, or why they are no number. */
+/* The digits before a unit; NULL, or why they are no number. */
 static const char *digits_number(const char *text, size_t n, uint64_t max, uint64_t *out)
 {
 	char digits[32];
@@ -73,7 +73,7 @@ static const char *size_number(const char *text, uint64_t max, uint64_t *out)
 	return why;
 }
 
-/* Seconds, or what has its unit behind it: 90s, 10m, 1h, 7d. */
+/* Seconds, or a number with a unit: 90s, 10m, 1h, 7d. */
 static const char *seconds_number(const char *text, uint64_t max, uint64_t *out)
 {
 	static const struct {
@@ -142,7 +142,7 @@ char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const 
 		path = "";
 	if (file[0] == '/')
 		return arena_printf(arena, "%.*s%s", dir, file, path);
-	/* Without a working directory there is nothing better than what was written. */
+	/* Without a working directory the text is the best path. */
 	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
 		return arena_printf(arena, "%.*s%s", dir, file, path);
 	n = strlen(cwd);
@@ -150,7 +150,7 @@ char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const 
 		arena, "%s%s%.*s%s", cwd, cwd[n - 1] == '/' ? "" : "/", dir, file, path);
 }
 
-/* why: "" where what the row takes says it all; of a list with choices, the item that is none. */
+/* why: "" if the row's description is enough; for a list with choices, the wrong item. */
 static void value_refuse(const struct conf_row *row, const struct conf_value *v, const char *why,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {
@@ -171,7 +171,7 @@ static void value_refuse(const struct conf_row *row, const struct conf_value *v,
 			got, quote);
 }
 
-/* The types that are a number in the end; out is set even if the answer is a message. */
+/* The types that become a number; out is set even with a message. */
 static const char *numeric(const struct conf_row *row, const struct conf_value *v, uint64_t *out)
 {
 	const char *why = NULL;
@@ -198,7 +198,7 @@ static const char *numeric(const struct conf_row *row, const struct conf_value *
 	return why;
 }
 
-/* The first element of a list with choices that is none of them; NULL if all is well. */
+/* The first element of a list with choices that is none of them; NULL: no fault. */
 static const char *stranger(const struct conf_row *row, const struct conf_list *list)
 {
 	for (unsigned i = 0; row->choices != NULL && i < list->n; i++)
@@ -227,7 +227,7 @@ static bool kind_fits(const struct conf_row *row, enum conf_value_kind kind)
 
 static char *no_items[1];
 
-/* One path is a list, too; an empty one alone is none. */
+/* A single path is a list, too; a single empty one is none. */
 static bool store_paths(struct arena *arena, struct conf_list *list, const struct conf_value *v,
 	const struct conf_pos *pos)
 {
@@ -252,8 +252,8 @@ static bool is_word_of(const struct conf_row *row, const struct conf_value *v)
 }
 
 /*
- * Stores v. *why: NULL, or what is wrong, "" where the description of the row says it all. false
- * when memory is out.
+ * Stores v. *why: NULL, or the fault, "" if the description of the row is enough. false when memory
+ * is out.
  */
 static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	const struct conf_value *v, const struct conf_pos *pos, const char **why)
@@ -313,7 +313,7 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	}
 }
 
-/* The host of a request is known where a request is. */
+/* The host of a request is known only in a request. */
 static bool holds_host(const struct conf_row *row, const struct conf_value *v)
 {
 	bool any = v->text != NULL && strstr(v->text, CONF_HOST) != NULL;
@@ -351,7 +351,7 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	}
 }
 
-/* "text", read as the row wants it: only a list has a syntax of its own. */
+/* Parses "text" for the row: only a list has a syntax of its own. */
 static bool from_text(
 	struct arena *arena, const struct conf_row *row, const char *text, struct conf_value *v)
 {

@@ -1,6 +1,6 @@
 /*
- * conf_value_write: values and what a key takes, as text: for -T, messages, the example file and
- * the manual. What it writes, the reader reads back to the same value.
+ * conf_value_write: values and their descriptions as text: for -T, messages, the example file and
+ * the manual. The reader reads the text back to the same value.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void write_list(const struct conf_list *list, FILE *out)
 	putc('}', out);
 }
 
-/* One alone as it was written before there were lists. */
+/* A single one in the syntax before there were lists. */
 static void write_paths(const struct conf_list *list, FILE *out)
 {
 	if (list->n > 1)

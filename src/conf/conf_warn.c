@@ -1,6 +1,6 @@
 /*
- * conf_warn: what a configuration says that is no fault, but is probably not what its writer meant.
- * Gen_resources calls it, for -t, a start and a reload; it reads the configuration alone.
+ * conf_warn: warns of settings that are no fault, but probably not meant. Gen_resources calls it,
+ * for -t, a start and a reload; it reads the configuration alone.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void warn_of(const struct warner *w, const struct conf_pos *pos, const ch
 		w->warn(w->ctx, pos, text);
 }
 
-/* The title or the target of one page: "/old.html", "https://example.com/new.html". */
+/* The title or the target of a single page: "/old.html", "https://example.com/new.html". */
 static bool is_page(const char *s)
 {
 	const char *host = strstr(s, "://"), *path = host != NULL ? strchr(host + 3, '/') : s;
@@ -46,7 +46,7 @@ static bool is_page(const char *s)
 	return name != NULL && strchr(name, '.') != NULL;
 }
 
-/* Below prefix there is more than one path, and all of them lead to the same. */
+/* Warns if prefix covers more than one path, and all of them have the same target. */
 static void check_redirect(const struct warner *w, const struct conf_scope *p, const char *prefix)
 {
 	const char *to = p->redirect;
@@ -73,13 +73,13 @@ static bool is_own(const struct conf_pos *at)
 	return is_set(at) && at->outer == 0;
 }
 
-/* Both are set, and by the same section. */
+/* True if both are set, by the same section. */
 static bool are_together(const struct conf_pos *a, const struct conf_pos *b)
 {
 	return is_set(a) && is_set(b) && a->outer == b->outer;
 }
 
-/* Paths are compared as they are decoded. */
+/* Paths are compared decoded. */
 static void check_title(const struct warner *w, const struct conf_location *l)
 {
 	const char *c = strchr(l->prefix, '%');
@@ -116,7 +116,7 @@ static void check_files(const struct warner *w, const struct conf_files *files, 
 		check_pattern(w, "files", files[i].pattern, &files[i].at);
 }
 
-/* The slip in a directive of n bytes; NULL: none that is known. */
+/* The mistake in a directive of n bytes; NULL: none known. */
 static const char *directive_slip(const char *s, size_t n)
 {
 	static const char *const timed[] = { "max-age", "s-maxage", "stale-while-revalidate",
@@ -188,7 +188,7 @@ static void check_scope(
 			"fallback is never asked for: everything here is redirected");
 }
 
-/* The scope whose redirect holds for a path. */
+/* The scope whose redirect applies to a path. */
 static const struct conf_scope *scope_of(const struct conf_server *s, const char *path)
 {
 	const struct conf_location *l = conf_location_of(s, path);
@@ -196,7 +196,7 @@ static const struct conf_scope *scope_of(const struct conf_server *s, const char
 	return l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
 }
 
-/* Whether a listener is asked for what begins so. */
+/* True if a listener serves that scheme. */
 static bool is_listened(const struct conf *conf, bool tls)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)
@@ -218,7 +218,7 @@ static void check_sendfile(const struct warner *w, const struct conf_scope *p)
 			"sendfile does nothing: no listener speaks HTTP/1 in cleartext");
 }
 
-/* The server whose name is at the front of s. A port is another server's. */
+/* The server whose name begins s. A port is another server's. */
 static const struct conf_server *server_at(const struct warner *w, const char *s, const char **path)
 {
 	char name[256];
@@ -234,7 +234,7 @@ static const struct conf_server *server_at(const struct warner *w, const char *s
 	return at > 0 ? &w->conf->servers[at - 1] : NULL;
 }
 
-/* Where the target of a redirect leads in this configuration; NULL: out of it. */
+/* The target of a redirect in this configuration; NULL: outside of it. */
 static const struct conf_scope *leads_to(
 	const struct warner *w, const struct conf_server **s, const char *to)
 {
@@ -246,7 +246,7 @@ static const struct conf_scope *leads_to(
 	return *s != NULL ? scope_of(*s, path) : NULL;
 }
 
-/* From one redirect to the next one, as a client goes. title: of its location. */
+/* Follows redirects like a client. title: of the first location. */
 static void check_circle(const struct warner *w, const struct conf_server *s,
 	const struct conf_scope *first, const char *title)
 {
@@ -265,7 +265,7 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 	}
 }
 
-/* The i-th scope of s: its own, and behind it those of its locations; NULL: there is none. */
+/* The i-th scope of s: its own, then those of its locations; NULL: none. */
 static const struct conf_scope *nth_scope(const struct conf_server *s, unsigned i)
 {
 	if (i > s->nlocations)
@@ -273,7 +273,7 @@ static const struct conf_scope *nth_scope(const struct conf_server *s, unsigned 
 	return i == 0 ? &s->scope : &s->locations[i - 1].scope;
 }
 
-/* Keys that others do nothing without. */
+/* Keys that others need for an effect. */
 struct uses {
 	bool returns, redirects, passwords, rates, paces;
 };
@@ -292,8 +292,8 @@ static void look_at_server(struct uses *u, const struct conf_server *s)
 	}
 }
 
-/* Keys that do nothing alone, in a server without the other one; the top level, or the section
- * limits, says them for all. */
+/* Warns of keys without effect alone, in a server without the other one; the top level, or the
+ * section limits, sets them for all. */
 static void tell_lonely(const struct warner *w, const struct conf_scope *p, const struct uses *u)
 {
 	const struct conf_scope *top = &w->conf->scope;
@@ -357,7 +357,7 @@ static void check_limits(const struct warner *w)
 			"requests-per-second is");
 }
 
-/* nginx's line has the format behind the file. */
+/* nginx's line has the format after the file. */
 static void check_log(const struct warner *w, const struct conf_log *log)
 {
 	const char *space = log->access_log != NULL ? strrchr(log->access_log, ' ') : NULL;
@@ -369,7 +369,7 @@ static void check_log(const struct warner *w, const struct conf_log *log)
 			log->access_log);
 }
 
-/* Nobody would be let in. */
+/* No client would be admitted. */
 static void check_handshakes(const struct warner *w)
 {
 	for (unsigned i = 0; i < w->conf->nservers; i++)
@@ -428,7 +428,7 @@ static void warn_of_server(const struct warner *w, const struct conf_server *s)
 			"true");
 }
 
-/* A list that nothing looks at. */
+/* A list without use. */
 static void check_proxies(const struct warner *w)
 {
 	const struct conf *conf = w->conf;
@@ -449,8 +449,7 @@ static void check_proxies(const struct warner *w)
 			"listener with proxy-protocol = true");
 }
 
-/* Without memory a circle is not seen. Names as they are written: lower case is what people write.
- */
+/* Without memory a circle is missed. Names unchanged: people write lower case. */
 static void add_name(struct warner *w, const char *name, unsigned number)
 {
 	unsigned *at = name_map_put(&w->names, slice_str(name));

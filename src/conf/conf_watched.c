@@ -1,6 +1,6 @@
 /*
- * conf_watched: walks the keys that name watched files, and asks the file system about each file.
- * Conf_load calls it, and the master's changes do while a generation serves. It keeps no file open.
+ * conf_watched: walks the keys of watched files, and reads each file's state. Conf_load calls it,
+ * and the master's changes do while a generation serves. It keeps no file open.
  */
 #include "conf/conf_watched.h"
 
@@ -14,7 +14,7 @@
 
 enum { READ_BYTES = 4096 };
 
-/* --- which they are --------------------------------------------------------------------------- */
+/* --- the files -------------------------------------------------------------------------------- */
 
 static void call_for(const char *path, conf_watched_fn *fn, void *ctx)
 {
@@ -28,7 +28,7 @@ static void call_for_each(const struct conf_list *list, conf_watched_fn *fn, voi
 		call_for(list->v[i], fn, ctx);
 }
 
-/* Thousands of servers that were made of one have its very strings. */
+/* Thousands of servers made from one share its strings. */
 static void of_server(const struct conf_server_tls *tls, const struct conf_server_tls *before,
 	conf_watched_fn *fn, void *ctx)
 {
@@ -54,7 +54,7 @@ void conf_watched_each(const struct conf *conf, conf_watched_fn *fn, void *ctx)
 		of_server(&conf->servers[i].tls, i > 0 ? &conf->servers[i - 1].tls : NULL, fn, ctx);
 }
 
-/* --- how they are ----------------------------------------------------------------------------- */
+/* --- their state ------------------------------------------------------------------------------ */
 
 static void watched_look_at(void *ctx, const char *path)
 {
@@ -75,7 +75,7 @@ uint64_t conf_watched_look(const struct conf *conf)
 	return hash;
 }
 
-/* A key may be among them: nothing of it stays. */
+/* The file may be a key: wiped. */
 static void watched_read_file(void *ctx, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,5 +1,5 @@
 /*
- * conf_watched: the files beside h2d.conf whose change asks for a reload: certificates, their keys
+ * conf_watched: the files beside h2d.conf whose change requires a reload: certificates, their keys
  * and staples, authorities of clients and their lists, keys of session tickets.
  */
 #ifndef H2D_CONF_CONF_WATCHED_H
@@ -9,11 +9,11 @@
 
 typedef void conf_watched_fn(void *ctx, const char *path);
 
-/* Calls fn with the path of each, with some more than once. */
+/* Calls fn with the path of each, some more than once. */
 void conf_watched_each(const struct conf *conf, conf_watched_fn *fn, void *ctx);
 
-/* A number for how all of them are, by device, inode, size and times: another one than
- * conf->watched_seen means that one was written or replaced. */
+/* A number for the state of all, by device, inode, size and times: if it differs from
+ * conf->watched_seen one was written or replaced. */
 uint64_t conf_watched_look(const struct conf *conf);
 
 /* A number for their content; reads all of them, and may block. Never 0. */

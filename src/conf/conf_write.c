@@ -1,13 +1,13 @@
 /*
- * conf_write: what a conf sets, or all of it, as text that conf_load reads back to the same values
- * (-T); and the example file and the option list of h2d.conf(5), which conf_doc makes out of
+ * conf_write: writes a conf's settings, or all of it, as text that conf_load reads back to the same
+ * values (-T); and the example file and the option list of h2d.conf(5), which conf_doc makes from
  * conf.def at build time.
  */
 #include "conf/conf.h"
 #include "conf/conf_table.h"
 #include "conf/conf_value.h"
 
-/* depth: of tabs in front of each line. */
+/* depth: tabs before each line. */
 static void indent(unsigned depth, FILE *out)
 {
 	while (depth-- > 0)
@@ -25,7 +25,7 @@ static void write_rows(
 	for (unsigned i = 0; i < s->nrows; i++) {
 		const struct conf_row *row = &s->rows[i];
 
-		/* Written here it would no longer follow the section around it. */
+		/* Written here it would no longer follow the outer section. */
 		if (conf_table_follows(obj, s, row) ||
 			(!d->all && conf_member_pos(obj, row)->file == NULL))
 			continue;
@@ -38,11 +38,11 @@ static void write_rows(
 	}
 }
 
-/* Recursion ends where the table does: it has four levels. */
+/* The recursion is as deep as the table: four levels. */
 static void write_inner(
 	const struct dump *d, const struct conf_section *s, const void *obj, unsigned depth);
 
-/* A section with a title is there because it was written. */
+/* A section with a title exists because it was written. */
 static bool is_set(const struct conf_section *s, const void *obj)
 {
 	const struct conf_section *in;
@@ -100,7 +100,7 @@ void conf_dump(const struct conf *conf, bool all, FILE *out)
 	write_inner(&d, s, conf, 0);
 }
 
-/* Keys that the example sets; all others stand there as comments, on their defaults. */
+/* Keys that the example sets; all others are comments, with their defaults. */
 static const struct {
 	enum conf_section_id section;
 	const char *key, *value;
@@ -116,7 +116,7 @@ static bool needs_quotes(const struct conf_row *row)
 	       row->type == CONF_TYPE_PATHS || row->type == CONF_TYPE_MODE;
 }
 
-/* The default as a file would say it: conf.def writes strings without their quotes. */
+/* Writes the default in the file's syntax: conf.def has strings without quotes. */
 static void write_default(const struct conf_row *row, FILE *out)
 {
 	if (needs_quotes(row))
@@ -161,7 +161,7 @@ static void write_example_listens(FILE *out)
 		out);
 }
 
-/* Sections inside of a server, and a second server; all of it to be uncommented. */
+/* Sections in a server, and a second server; all of it commented out. */
 static const struct {
 	enum conf_section_id section;
 	const char *text;
@@ -244,7 +244,7 @@ static void write_mdoc(const char *text, FILE *out)
 			fputs("\\-", out);
 			break;
 		case ' ':
-			/* A sentence begins on a line of its own. */
+			/* A sentence begins on its own line. */
 			putc(s > text && s[-1] == '.' ? '\n' : ' ', out);
 			break;
 		default:
@@ -299,8 +299,7 @@ static void write_manual_shared_head(const struct conf_section *s, FILE *out)
 		fputs(".Pp\nIt takes these keys of the top level:\n", out);
 }
 
-/* The keys that a section shares with one around it or inside of it, and that are described there.
- */
+/* Keys that a section shares with an outer or inner one, which describes them. */
 static void write_manual_shared(const struct conf_section *s, FILE *out)
 {
 	bool any = false;

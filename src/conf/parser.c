@@ -1,7 +1,7 @@
 /*
- * parser: tokens, values and recovery for conf_parse.c. Every loop in here consumes a token or
- * ends, and none recurses, so that no text can hold it up. What a variable of the environment holds
- * is not looked at again, so that it cannot be more than a value.
+ * parser: tokens, values and recovery for conf_parse.c. Every loop consumes a token or ends, and
+ * none recurses, so that no text can stall it. The content of an environment variable is not parsed
+ * again, so that it is only a value.
  */
 #include "conf/parser.h"
 
@@ -109,12 +109,12 @@ void parser_skip_line(struct parser *p, unsigned line)
 
 enum { NAME_SIZE = 128 };
 
-/* A text is gone through twice, for its length, with to NULL, and for its bytes. */
+/* A text is copied in two passes: its length, with to NULL, and its bytes. */
 struct copy {
 	struct slice rest;
 	char *to;
 	size_t n;
-	const char *why; /* a fault, NULL for none */
+	const char *why; /* a fault, NULL: none */
 	char name[NAME_SIZE];
 };
 
@@ -138,7 +138,7 @@ static bool has_control(const char *s)
 	return false;
 }
 
-/* inner: what stands between the braces. */
+/* inner: the text between the braces. */
 static void env_variable(struct copy *c, struct slice inner)
 {
 	const char *colon = memchr(inner.p, ':', inner.n), *value;
@@ -202,7 +202,7 @@ char *parser_string(struct parser *p, const struct conf_tok *tok)
 
 	env_go(&c, is_string);
 	if (c.why != NULL) {
-		/* It may have been a key, or a section, that would be missed. */
+		/* The text may have been a key, or a section, that would be missed. */
 		p->faults->lost = true;
 		conf_fault(p->faults, &pos, "%s%s%s%s", c.name[0] != '\0' ? "${" : "", c.name,
 			c.name[0] != '\0' ? "} " : "", c.why);
@@ -222,7 +222,7 @@ char *parser_string(struct parser *p, const struct conf_tok *tok)
 /* --- values --------------------------------------------------------------------------------------
  */
 
-/* Whether a statement begins here, which no list can hold. */
+/* True if a statement begins here, which no list can contain. */
 static bool at_statement(const struct parser *p)
 {
 	struct conf_tok ahead;
@@ -233,7 +233,7 @@ static bool at_statement(const struct parser *p)
 	return conf_tok_is(&ahead, '=') || conf_tok_is(&ahead, '{');
 }
 
-/* Behind a fault in a list: to behind its end, or to where it must have been meant to end. */
+/* After a fault in a list: skips to after its end, or its probable end. */
 static void skip_list(struct parser *p)
 {
 	unsigned depth = 1;
@@ -296,7 +296,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 	return whole;
 }
 
-/* "256 M", "10 s": the unit is taken, so that it is not a statement of its own. */
+/* "256 M", "10 s": takes the unit, so that it is not a statement of its own. */
 static void refuse_unit(struct parser *p, const char *number)
 {
 	if (p->tok.kind != CONF_TOK_WORD || p->tok.line != p->last || p->tok.text.n > 3 ||
@@ -323,7 +323,7 @@ bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_valu
 		parser_next(p);
 		return v->text != NULL;
 	}
-	/* A word of the next line begins a statement. */
+	/* A word on the next line begins a statement. */
 	if (p->tok.kind == CONF_TOK_WORD && p->tok.line == p->last) {
 		v->text = parser_string(p, &p->tok);
 		parser_next(p);

@@ -1,8 +1,8 @@
 /*
- * parser: the grammar of h2d.conf, and what it stands on: the current token, faults at lines of
- * this file, values, and skipping behind a fault. Called by conf_load with the text of each file;
- * stores what it finds through conf_value and conf_table. After a fault it goes on where the next
- * statement begins, so that one mistake is one message and every mistake has one.
+ * parser: the grammar of h2d.conf, and its basis: the current token, faults at lines of this file,
+ * values, and recovery after a fault. Called by conf_load with the text of each file; stores its
+ * results through conf_value and conf_table. After a fault it continues at the next statement, so
+ * that one mistake is one message and every mistake has one.
  */
 #ifndef H2D_CONF_PARSER_H
 #define H2D_CONF_PARSER_H
@@ -13,9 +13,9 @@
 #include "conf/conf_lex.h"
 #include "conf/conf_value.h"
 
-struct block; /* a section that is being read, conf_parse.c's */
+struct block; /* a section being read, conf_parse.c's */
 
-/* A file that is being read, and the chain of those that include it. */
+/* A file being read, and the chain of files that include it. */
 struct conf_source {
 	const char *name; /* lives as long as the conf: positions point to it */
 	const struct conf_source *from;
@@ -23,7 +23,7 @@ struct conf_source {
 	ino_t ino;
 	unsigned depth;
 	const struct block *block; /* around the include; NULL: the top level */
-	/* include("pattern") at pos in source, inside of block. */
+	/* include("pattern") at pos in source, inside block. */
 	void (*include)(struct conf *conf, const struct conf_source *source,
 		const struct block *block, const struct conf_pos *pos, const char *pattern,
 		struct conf_faults *faults);
@@ -35,16 +35,16 @@ struct parser {
 	const struct conf_source *source;
 	struct conf_lex lex;
 	struct conf_tok tok; /* the current one, not yet consumed */
-	unsigned last;       /* line of the one before it */
-	bool torn;           /* a string without end may have eaten braces: they do not count */
+	unsigned last;       /* line of the one before */
+	bool torn;           /* an unterminated string may have eaten braces: they do not count */
 };
 
-/* For "%.*s": a name as the file has it, of any length. */
+/* For "%.*s": a name of the file, of any length. */
 #define PARSER_NAME(tok) (int)((tok)->text.n < 64 ? (tok)->text.n : 64), (tok)->text.p
 
 void parser_next(struct parser *p);
 
-/* The token behind the current one. */
+/* The token after the current one. */
 struct conf_tok parser_ahead(const struct parser *p);
 
 struct conf_pos parser_pos(const struct parser *p, unsigned line);
@@ -53,30 +53,30 @@ void parser_fault(struct parser *p, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
 /*
- * The current token does not belong here: message at line, or if NULL a general one at the token;
- * a token that is bad in itself speaks for itself. Does not consume it.
+ * Reports the current token as unexpected: message at line, or if NULL a general one at the token;
+ * an invalid token has its own message. Does not consume it.
  */
 void parser_unexpected(struct parser *p, unsigned line, const char *message);
 
-/* Reports that what should stand behind key is not there. */
+/* Reports that what is missing after key. */
 void parser_missing(struct parser *p, const struct conf_tok *key, const char *what);
 
-/* "The brace of this line has no end", unless that is no wonder. */
+/* "The brace of this line has no end", unless that has a known cause. */
 void parser_unclosed(struct parser *p, unsigned line);
 
-/* Skips what is left of line, with whole blocks that begin in it, but no brace that closes one. */
+/* Skips the rest of line, with whole blocks that begin in it, but no closing brace. */
 void parser_skip_line(struct parser *p, unsigned line);
 
-/* The current token is "{": skips behind its "}". */
+/* The current token is "{": skips to after its "}". */
 void parser_skip_block(struct parser *p);
 
 /*
- * The text of a STRING or WORD in the arena, without its escapes; variables of the environment are
- * replaced: ${NAME}, and ${NAME:default} where it is not set, or empty. NULL after a fault.
+ * The text of a STRING or WORD in the arena, without its escapes; environment variables are
+ * replaced: ${NAME}, and ${NAME:default} if it is unset or empty. NULL after a fault.
  */
 char *parser_string(struct parser *p, const struct conf_tok *tok);
 
-/* The value of key, whose "=" is consumed. false: there is none worth storing (reported). */
+/* The value of key, whose "=" is consumed. false: none worth storing (reported). */
 bool parser_value(struct parser *p, const struct conf_tok *key, struct conf_value *v);
 
 /* --- the grammar (conf_parse.c) --------------------------------------------------------------- */
@@ -88,10 +88,10 @@ void conf_parse(struct conf *conf, const struct conf_source *source, struct slic
 
 /* --- words that are not known (conf_unknown.c) ------------------------------------------------ */
 
-/* A section as messages name it. */
+/* A section's name in messages. */
 const char *conf_unknown_place(const struct conf_section *section);
 
-/* section has no such key. */
+/* Reports a key that section does not have. */
 void conf_unknown_key(
 	struct parser *p, const struct conf_section *section, const struct conf_tok *key);
 
@@ -99,11 +99,11 @@ void conf_unknown_key(
 void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char *what,
 	const struct conf_section *section);
 
-/* There is no section of that name; section is the one around it. Skips its block. */
+/* Reports a section of unknown name; section is the outer one. Skips its block. */
 void conf_unknown_section(
 	struct parser *p, const struct conf_section *section, const struct conf_tok *key);
 
-/* No handler of that name has keys. */
+/* Reports a handler without keys. */
 void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title);
 
 #endif

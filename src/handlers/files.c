@@ -1,6 +1,6 @@
 /*
- * files: what is read: the document root, which answers every path that no route owns and is no row
- * of routes.def, and the folder of uploads.
+ * files: reads files: the document root, which answers every path without a route and is no row of
+ * routes.def, and the directory of uploads.
  */
 #include "h2d/upload_scope.h"
 
@@ -24,7 +24,7 @@ const struct h2d_handler h2d_handler_files = {
 	.start = files_start,
 };
 
-/* The last len bytes of the path, and the slash in front of them, are the path of the file. */
+/* The last len bytes of the path, with the slash before them, are the path of the file. */
 static void reply_upload(struct h2d_req *req, size_t len)
 {
 	size_t n;
@@ -42,15 +42,14 @@ static void download_start(struct h2d_req *req, void *state)
 	reply_upload(req, len);
 }
 
-/* Pages of strangers must not run as pages of this site: the file reply adds the fields that see to
- * that. */
+/* Uploaded pages must not run as pages of this site: the file reply adds headers against that. */
 const struct h2d_handler h2d_handler_files_download = {
 	.name = "files_download",
 	.scope = H2D_ON_UPLOADS,
 	.start = download_start,
 };
 
-/* A file in a folder below that of uploads; a folder itself is the document root's. */
+/* A file in a directory below that of uploads; a directory itself is the document root's. */
 static void below_start(struct h2d_req *req, void *state)
 {
 	size_t len;

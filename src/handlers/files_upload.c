@@ -1,6 +1,6 @@
 /*
  * files_upload: PUT and POST: the body becomes a file in the upload directory, or the files of a
- * form do. What is stored, and whether, is the store's doing; here is what the client is told.
+ * form do. The store checks and stores; the client's answer is made here.
  */
 #include "h2d/upload_scope.h"
 
@@ -50,7 +50,7 @@ const struct h2d_handler h2d_handler_files_put = {
 	.start = put_start,
 };
 
-/* An upload that was cut off: how far it is, the rest of it, or its end. */
+/* An interrupted upload: its offset, its next part, or its end. */
 static void resume_start(struct h2d_req *req, void *state)
 {
 	size_t len, upload_len;
@@ -118,7 +118,7 @@ static size_t etag_len(const struct h2d_stored *f)
 	return f->etag != NULL ? strlen(f->etag) : 0;
 }
 
-/* {"files":[…]}; NULL when the request's memory is spent. */
+/* {"files":[…]}; NULL when the request's memory is full. */
 static char *json(struct h2d_req *req, const struct h2d_stored *files, size_t n, size_t *len)
 {
 	size_t room = PER_FILE;
@@ -175,7 +175,7 @@ const struct h2d_handler h2d_handler_files_form = {
 	.start = form_start,
 };
 
-/* --- below, in folders ------------------------------------------------------------------------ */
+/* --- in directories below --------------------------------------------------------------------- */
 
 static void below_put_start(struct h2d_req *req, void *state)
 {
@@ -192,7 +192,7 @@ const struct h2d_handler h2d_handler_files_below_put = {
 	.start = below_put_start,
 };
 
-/* A form into the folder whose path ends in a slash. */
+/* A form into the directory whose path ends in a slash. */
 static void below_post_start(struct h2d_req *req, void *state)
 {
 	size_t len;

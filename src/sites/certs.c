@@ -1,7 +1,7 @@
 /*
- * certs: loads the certificates that the sections tls name and gives each server block its own.
- * Looks at each of them once, and at the names that it is shown for. The master calls it while it
- * builds a generation, before the fork; it keeps no file open and never changes the configuration.
+ * certs: loads the certificates of the sections tls and gives each server block its own. Checks
+ * each of them once, and the names that it is for. The master calls it while it builds a
+ * generation, before the fork; it keeps no file open and never changes the configuration.
  */
 #include "sites/certs.h"
 
@@ -22,7 +22,7 @@ struct loader {
 	conf_fault_fn *fault;
 	void *ctx;
 	int rc;
-	const struct conf_list *last_names; /* of what was loaded last */
+	const struct conf_list *last_names; /* of the last loaded */
 	const struct tls_cert *last;
 };
 
@@ -89,15 +89,15 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 	return cert;
 }
 
-/* NULL if none is configured there, or after a fault. */
+/* NULL: none is configured there, or after a fault. */
 static const struct tls_cert *certs_load(struct loader *l, struct certs_keys keys)
 {
 	const struct conf_list *names = keys.names[TLS_FILE_CERTIFICATE];
 
-	/* One without the other is a fault of conf's. */
+	/* One without the other is a fault reported by conf. */
 	if (names->n == 0 || names->n != keys.names[TLS_FILE_KEY]->n)
 		return NULL;
-	/* Servers that were made of one have its very strings. */
+	/* Servers made from one share its strings. */
 	if (l->last_names == NULL || names->v != l->last_names->v) {
 		l->last_names = names;
 		l->last = load_files(l, &keys);
@@ -109,7 +109,7 @@ static void load_all(struct loader *l, const struct conf *conf)
 {
 	const struct conf_server *first = &conf->servers[conf_default_server(conf)];
 
-	/* In the order of who is the default if the one before has none. */
+	/* Ordered by the choice of the default. */
 	certs_load(l, KEYS(&conf->tls));
 	l->certs->of_server[first - conf->servers] = certs_load(l, KEYS(&first->tls));
 	for (unsigned i = 0; i < conf->nservers; i++)
@@ -168,7 +168,7 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	c->tls->no_tickets = !conf->tls.session_tickets;
 	check_words(&l, &conf->tls);
 	check_ticket_file(&l, &conf->tls);
-	/* Each certificate would be refused for what was said of the words. */
+	/* Each certificate would be refused for the fault already reported. */
 	if (l.rc == 0) {
 		c->tls->ciphers = conf->tls.ciphers;
 		c->tls->groups = conf->tls.groups;
@@ -226,7 +226,7 @@ void certs_fini(struct certs *c)
 	*c = (struct certs){ 0 };
 }
 
-/* --- what an operator should know ------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------- */
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 

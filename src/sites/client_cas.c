@@ -1,5 +1,5 @@
 /*
- * client_cas: loads the authorities that sections tls of servers name. The master calls it while it
+ * client_cas: loads the authorities of the servers' sections tls. The master calls it while it
  * builds a generation; it keeps no file open and never changes the configuration.
  */
 #include "sites/client_cas.h"
@@ -22,14 +22,14 @@ static struct tls_client_ca *client_cas_find(
 	return NULL;
 }
 
-/* NULL if none is configured there, or after a fault. */
+/* NULL: none is configured there, or after a fault. */
 static struct tls_client_ca *client_cas_load(
 	struct client_cas *c, const struct conf_server_tls *tls, conf_fault_fn *fault, void *ctx)
 {
 	struct tls_client_ca_fault why;
 	struct tls_client_ca *ca;
 
-	/* A file that cannot be read is NULL, and a fault of conf's. */
+	/* An unreadable file is NULL, and a fault reported by conf. */
 	if (tls->client_ca == NULL || *tls->client_ca == '\0' || tls->client_crl == NULL)
 		return NULL;
 	ca = client_cas_find(c, tls);
@@ -82,10 +82,10 @@ void client_cas_use(const struct client_cas *c, struct tls_ctx *tls)
 		tls->ask = of_name;
 }
 
-/* --- what an operator should know ------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------- */
 
-/* The first listener where requests come for all server blocks, and no handshake asks for
- * anything; NULL: there is none. */
+/* The first listener that takes requests for all server blocks without asking for certificates;
+ * NULL: none. */
 static const struct conf_listen *cleartext(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++) {
@@ -120,7 +120,7 @@ static void client_cas_check_server(const struct conf_server_tls *tls,
 	warn(ctx, &tls->client_verify_at, text);
 }
 
-/* True: there is something to say. */
+/* True: there is a warning. */
 static bool check_lists(
 	const struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
 {

@@ -11,36 +11,37 @@
 #include "rules/site.h"
 #include "tls/tls_ctx.h"
 
-/* Authorities, and the first block that has them. */
+/* Authorities, and their first block. */
 struct client_cas_entry {
 	struct tls_client_ca *ca;
 	const struct conf_server_tls *tls;
-	bool doubt_said; /* the log has why all clients of an authority are refused */
+	bool doubt_said; /* the log has the reason that all clients of an authority are refused */
 };
 
 struct client_cas {
 	struct client_cas_entry *entries; /* all; blocks of the same files share one */
 	unsigned n;
-	const struct tls_client_ca **of_server; /* per server block; NULL: it asks nobody */
-	bool any;                               /* some block asks */
+	const struct tls_client_ca **of_server; /* per server block; NULL: requests none */
+	bool any;                               /* some block requests certificates */
 };
 
 /*
- * Loads all of them, those of blocks that ask nobody, too. 0, or -1 after at least one fault, each
- * at the line of its file; client_cas_fini() is due either way.
+ * Loads all of them, also of blocks that request none. 0, or -1 after at least one fault, each at
+ * the line of its file; client_cas_fini() is due either way.
  */
 int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
 
-/* From now on handshakes of tls (NULL: there are none) ask as the site of their name says, of other
- * names as the default one does. tls has the sites. */
+/* Makes handshakes of tls (NULL: none) use the authorities of the named site, for other names of
+ * the default one. tls has the sites. */
 void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
 
-/* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: it was said. */
+/* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: already
+ * logged. */
 void client_cas_check_lists(
 	struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
 
 /* Warns, each at its line, of lists that are too old at now (seconds since 1970) or missing, of
- * authorities that are asked for nothing, and of listeners that ask nobody. */
+ * unused authorities, and of listeners that request no certificates. */
 void client_cas_check(const struct client_cas *c, const struct conf *conf, int64_t now,
 	conf_fault_fn *warn, void *ctx);
 

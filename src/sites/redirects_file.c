@@ -1,7 +1,7 @@
 /*
- * redirects_file: lines of "FROM TO [STATUS]", "#" begins a comment; as Netlify writes them, FROM
- * may end in "*", and TO in ":splat". Called while a generation is
- * built; the file is read as a whole into the sites' memory, cut into words there, and closed.
+ * redirects_file: lines of "FROM TO [STATUS]", "#" begins a comment; like Netlify's, FROM may end
+ * in "*", and TO in ":splat". Called while a generation is built; the file is read as a whole into
+ * the sites' memory, split into words there, and closed.
  */
 #include "sites/site_maker.h"
 
@@ -18,7 +18,7 @@
 
 enum {
 	FILE_MAX = 64 << 20,
-	FAULTS_SHOWN = 20, /* of one file: the others are likely the same mistake */
+	FAULTS_SHOWN = 20, /* of one file: further ones are likely the same mistake */
 	CIRCLE_MAX = 10,
 };
 
@@ -27,7 +27,7 @@ struct reading {
 	struct redirects *all;
 	struct redirect_line *lines;
 	char *rest;
-	int status; /* of a line that says none */
+	int status; /* of a line without one */
 	const struct conf_row *statuses;
 	struct conf_pos at;
 	unsigned faults, patterns;
@@ -39,7 +39,7 @@ static void bad(struct reading *r, const char *what, const char *why)
 		site_maker_fault(r->m, &r->at, "\"%.200s\" %s", what, why);
 }
 
-/* The text, with a NUL behind; NULL after a fault at pos. */
+/* The text, ended by a NUL; NULL after a fault at pos. */
 static char *redirect_read_file(struct site_maker *m, const char *path, const struct conf_pos *pos)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -68,7 +68,7 @@ static char *redirect_read_file(struct site_maker *m, const char *path, const st
 	return text;
 }
 
-/* Takes the next line off the rest, without its comment; NULL: there is none. */
+/* Takes the next line of the rest, without its comment; NULL: the end. */
 static char *redirect_next_line(struct reading *r)
 {
 	char *line = r->rest, *end;
@@ -89,7 +89,7 @@ static char *redirect_next_line(struct reading *r)
 	return line;
 }
 
-/* Takes the next word off line; "": there is none. */
+/* Takes the next word off line; "": none. */
 static char *redirect_next_word(char **line)
 {
 	char *word = *line + strspn(*line, " \t\r");
@@ -100,7 +100,7 @@ static char *redirect_next_word(char **line)
 	return word;
 }
 
-/* 0: it is none. */
+/* 0: none. */
 static int status_of(const struct reading *r, const char *word)
 {
 	const struct conf_choice *status = conf_table_choice(r->statuses, word);
@@ -110,7 +110,7 @@ static int status_of(const struct reading *r, const char *word)
 	return status != NULL ? status->value : 0;
 }
 
-/* Only the rest of a path has a name, and stands at its end. NULL: all is well. */
+/* Only the rest of a path has a name, and is at its end. NULL: no fault. */
 static const char *pattern_fault(const char *from, const char *to, bool splat)
 {
 	const char *star = strchr(from, '*');
@@ -197,7 +197,7 @@ static void read_line(struct reading *r, char *line)
 		redirect_add(r, from, &made);
 }
 
-/* A target that leads back to its own line, directly or by others. */
+/* Reports a target that leads back to its own line, directly or by others. */
 static void check_circles(struct reading *r)
 {
 	for (unsigned i = 0; i < r->all->n; i++) {
@@ -247,7 +247,7 @@ static bool redirect_room(struct reading *r)
 	r->lines = site_maker_room(r->m, n, sizeof(*r->lines));
 	if (r->all == NULL || r->lines == NULL)
 		return false;
-	/* Never more than half full, so that it does not grow. */
+	/* At most half full, so that it does not grow. */
 	r->all->by_path.slots = site_maker_room(r->m, nslots, sizeof(struct name_slot));
 	r->all->by_path.nslots = nslots;
 	r->all->v = r->lines;

@@ -1,6 +1,6 @@
 /*
- * site_locations: a struct location of each location block, and of its server block for the paths
- * that no location has; each inherits here what it does not set. Called by sites.c.
+ * site_locations: makes a struct location of each location block, and of its server block for other
+ * paths; each inherits here the settings that it lacks. Called by sites.c.
  */
 #include "sites/site_maker.h"
 
@@ -11,7 +11,7 @@
 
 /* --- add-header ------------------------------------------------------------------------------- */
 
-/* Fields that h2d writes itself, so that a second one could contradict it. */
+/* Headers that h2d writes itself, so that a second one could contradict it. */
 static const char *const own_fields[] = { "accept-ranges", "allow", "connection",
 	"content-encoding", "content-length", "content-range", "content-type", "date", "etag",
 	"keep-alive", "last-modified", "location", "proxy-connection", "server", "te", "trailer",
@@ -25,7 +25,7 @@ static bool is_own(struct slice name)
 	return false;
 }
 
-/* The fault in the name of a field that answers are to have; NULL: there is none. */
+/* The fault in the name of a header for answers; NULL: none. */
 static const char *refusal(struct slice name)
 {
 	if (slice_eq(name, SLICE("cache-control")))
@@ -36,7 +36,7 @@ static const char *refusal(struct slice name)
 	return is_own(name) ? "h2d sets this field itself" : NULL;
 }
 
-/* "name: value" as a field; NULL, or what is wrong with it. */
+/* "name: value" as a header; NULL, or the fault. */
 static const char *field(struct site_maker *m, const char *text, struct field *out)
 {
 	const char *colon = strchr(text, ':');
@@ -54,7 +54,7 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 	return refusal(out->name);
 }
 
-/* Fields of outer come first; NULL in what stands for the top level. */
+/* Headers of outer come first; NULL for the top level. */
 static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
 	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
 {
@@ -78,7 +78,7 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 	location->headers = v;
 	places->headers = from;
 	location->nheaders = inherited + list->n;
-	/* Said where they become too many, and only there. */
+	/* Reported where they become too many, and only there. */
 	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
 		site_maker_fault(m, at,
 			"add-header: %u fields are in effect here; the most there can be is %d",
@@ -87,8 +87,8 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-/* The text names the block that says the key: what inherits it shares its count. "": the section
- * limits does. */
+/* The text names the key's block: blocks that inherit it share its count. "": the section
+ * limits. */
 static const char *block_of(struct site_maker *m, const struct conf_pos *at,
 	const struct conf_server *s, const struct conf_location *l)
 {
@@ -131,7 +131,7 @@ static void set_pace(struct site_maker *m, struct location *location, const stru
 	location->pace = pace;
 }
 
-/* By the name that h2d gives them; GET brings HEAD, and OPTIONS is never refused. */
+/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
 static void set_methods(struct location *location, const struct conf_list *list)
 {
 	unsigned taken = 1u << H2D_OPTIONS;
@@ -161,7 +161,7 @@ static const struct slice *patterns(struct site_maker *m, const struct conf_list
 	return v;
 }
 
-/* Names of files that may answer for a path, or not. */
+/* Sets names of files that may answer for a path, or not. */
 static void set_names(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
 	location->index = slices(m, &p->index);
@@ -199,7 +199,7 @@ static void set_redirect(struct location *location, const struct conf_scope *p)
 	r->status = p->redirect_status;
 }
 
-/* The settings of location with those of files on top. */
+/* The settings of location overridden by those of files. */
 static void make_rule(struct site_maker *m, struct file_rule *rule, const struct location *location,
 	const struct conf_files *files)
 {
@@ -220,7 +220,7 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 	set_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
 }
 
-/* As rule before, for the next name of a list: both were read from the same lines. */
+/* Copies the rule before, for the next name of a list: both are from the same lines. */
 static bool make_same(
 	struct site_maker *m, struct file_rule *rule, const struct conf_files *files, unsigned i)
 {
@@ -239,7 +239,7 @@ static void make_rules(struct site_maker *m, struct file_rule *v, const struct l
 			make_rule(m, &v[i], location, &files[i]);
 }
 
-/* Its own rules first, then those of the server; l NULL: it is the location of the server. */
+/* Own rules first, then those of the server; l NULL: the server's own location. */
 static void set_rules(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
@@ -250,14 +250,14 @@ static void set_rules(struct site_maker *m, struct location *location, const str
 		return;
 	if (own > 0)
 		make_rules(m, v, location, l->files, own);
-	/* Said already, of the server. */
+	/* Already reported for the server. */
 	if (faults == 0)
 		make_rules(m, v + own, location, s->files, s->nfiles);
 	location->rules = v;
 	location->nrules = own + s->nfiles;
 }
 
-/* The line of each setting that is in effect. */
+/* Sets the line of each effective setting. */
 static void set_places(struct location_at *at, const struct conf_scope *p,
 	const struct conf_server *s, const struct conf_location *l)
 {
@@ -284,8 +284,7 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 	};
 }
 
-/* The settings of s, or those of l on top of them; outer: the location of s, or of the top level.
- */
+/* The settings of s, or those of l over them; outer: the location of s, or of the top level. */
 static void make_location(struct site_maker *m, struct location *location,
 	const struct location *outer, const struct conf_server *s, const struct conf_location *l)
 {
@@ -321,7 +320,7 @@ static void make_location(struct site_maker *m, struct location *location,
 
 /* --- files that answer for another path ------------------------------------------------------- */
 
-/* Whether location may answer for a path of its own with the file that p is titled by. */
+/* True if location may answer for a path of its own with the file in the title of p. */
 static bool may_answer_with(const struct location *location, const struct location *p)
 {
 	struct slice dir = p->prefix;
@@ -336,7 +335,7 @@ static bool may_answer_with(const struct location *location, const struct locati
 	return site_location_is_index(p, location, dir);
 }
 
-/* Locations that may answer with the file of of_p are those that its title begins with, and the
+/* The title of a location that may answer with of_p's file is a prefix of its title, or it is the
  * site's own; v: all by their numbers. */
 static void set_files_apart(struct site *site, struct location *v, const struct prefix_entry *of_p)
 {

@@ -1,6 +1,6 @@
 /*
- * site_maker: memory, faults, media types and access for what makes sites. Called by sites.c,
- * site_locations.c and trees.c while a generation is built; keeps nothing.
+ * site_maker: memory, faults, media types and access for makers of sites. Called by sites.c,
+ * site_locations.c and trees.c while a generation is built; has no state.
  */
 #include "sites/site_maker.h"
 
@@ -87,7 +87,7 @@ void site_maker_types(struct site_maker *m, struct mime_types *types, struct mim
 	read_rows(m, types, rows, &s->types, &s->types_at);
 }
 
-/* --- who may ask ------------------------------------------------------------------------------ */
+/* --- access ----------------------------------------------------------------------------------- */
 
 static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
 	const char *key, bool allow, const struct conf_pos *at)
@@ -121,7 +121,7 @@ static void set_auth(struct site_maker *m, struct location *location, const stru
 	const char *realm = p->auth_basic_realm;
 	struct auth *auth = site_maker_room(m, 1, sizeof(*auth));
 
-	/* RFC 9110, 11.5: it becomes a quoted string, as it is. */
+	/* RFC 9110, 11.5: it becomes a quoted string, unchanged. */
 	if (!field_value_valid(slice_str(realm)) || strpbrk(realm, "\"\\") != NULL)
 		site_maker_fault(m, &p->auth_basic_realm_at,
 			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
@@ -156,7 +156,7 @@ static void set_subjects(
 	location->subjects = subjects;
 }
 
-/* It must be said who may write; who may not is not enough. */
+/* Writers must be named; a list of refused clients is not enough. */
 static bool has_writers(const struct location *location, bool public)
 {
 	bool any = public || location->auth != NULL || location->subjects != NULL;
@@ -181,7 +181,7 @@ const struct access *site_access_except(struct site_maker *m, const struct conf_
 
 const struct access *site_access_exempt(struct site_maker *m)
 {
-	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address, as ranges have it */
+	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address in ranges */
 	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 	const struct conf_list *list = &m->limits->exempt;
 	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));

@@ -1,7 +1,6 @@
 /*
- * site_maker: the memory that sites lie in, the place where faults go, media types, and the parts
- * of a site: who may ask, and, in files of their own, locations and redirects. For sites.c and
- * trees.c.
+ * site_maker: the sites' memory, the receiver of faults, media types, and the parts of a site:
+ * access, and, in files of their own, locations and redirects. For sites.c and trees.c.
  */
 #ifndef H2D_SITES_SITE_MAKER_H
 #define H2D_SITES_SITE_MAKER_H
@@ -21,46 +20,46 @@ struct site_maker {
 	void *ctx;
 	unsigned faults;
 	struct conf_said said;
-	const struct location *top; /* add-header of the top level, which all servers have */
+	const struct location *top; /* add-header of the top level, for all servers */
 	const struct conf_limits *limits;
-	const struct mime_types *types; /* of the server that is made */
+	const struct mime_types *types; /* of the current server */
 	bool oom;
 };
 
 void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
-/* Room for n things of size, at least for one; never NULL before the memory is out. */
+/* Room for n objects of size, at least for one; never NULL before the memory is out. */
 void *site_maker_room(struct site_maker *m, size_t n, size_t size);
 
 /* A copy in lower case. */
 struct slice site_maker_lower(struct site_maker *m, struct slice s);
 
-/* A fault at at if value, that of key, cannot be the value of a field. */
+/* Reports a fault at at if value, that of key, is no legal header value. */
 void site_maker_check_value(
 	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at);
 
-/* Makes the media types that s has of its own (http/mime.h), with rows in rows, which has room for
- * all; their strings are the configuration's. A fault for each that is wrong or there twice. */
+/* Makes the media types of s (http/mime.h), with rows in rows, which has room for all; the
+ * configuration owns their strings. A fault for each invalid or duplicate one. */
 void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
 	const struct conf_server *s);
 
 /* --- locations (site_locations.c) ------------------------------------------------------------- */
 
-/* The fields that the top level adds to those of all servers; NULL when memory is out. */
+/* The headers that the top level adds to those of all servers; NULL when memory is out. */
 const struct location *site_locations_top(struct site_maker *m, const struct conf *conf);
 
 /*
  * Sets site->all and site->locations, the longest first. site has its root; roots: the number of
- * each location's. What is wrong goes to m, which has its top.
+ * each location's. Faults go to m, which has its top.
  */
 void site_locations_make(struct site_maker *m, struct site *site, const struct conf_server *s,
 	const unsigned *roots);
 
-/* --- who may ask ------------------------------------------------------------------------------ */
+/* --- access ----------------------------------------------------------------------------------- */
 
-/* Addresses, subjects and users of location, as p has them; a fault for each that is wrong, where
- * it stands. public: everybody may write. */
+/* Sets addresses, subjects and users of location from p; a fault for each invalid one, at its line.
+ * public: all clients may write. */
 void site_access_make(
 	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public);
 
@@ -73,7 +72,7 @@ const struct access *site_access_except(struct site_maker *m, const struct conf_
 
 /* --- redirects (redirects_file.c) ------------------------------------------------------------- */
 
-/* The redirects of s, in m's memory. NULL: it has none, or after a fault, at a line of the file. */
+/* The redirects of s, in m's memory. NULL: none, or after a fault, at a line of the file. */
 const struct redirects *redirects_file_read(struct site_maker *m, const struct conf_server *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * sites: makes a struct site of each server block, and finds out by which names and proxies they
- * are asked. The master calls it while it builds a generation, and so does -t; it opens no file but
- * those of redirects and never changes the configuration.
+ * sites: makes a struct site of each server block, with their names and proxies. The master calls
+ * it while it builds a generation, and so does -t; it opens only files of redirects and never
+ * changes the configuration.
  */
 #include "sites/sites.h"
 
@@ -61,7 +61,7 @@ static void make_site(
 		&s->strict_transport_security_at);
 }
 
-/* Titles are names too, but for that of the server that needs none. Sorted, each once. */
+/* Titles are names too, except that of the default server. Sorted, without duplicates. */
 static void set_server_names(struct site_maker *m, struct sites *sites, const struct conf *conf)
 {
 	struct site_name *v;

@@ -1,8 +1,8 @@
 /*
- * sites: from server blocks to what the request core reads (rules/site.h). The master makes them
- * once per generation, before the fork; -t makes them too, because what the configuration says of
- * HTTP (names and values of fields, address ranges) is checked here. The strings are the
- * configuration's, and workers never change a site.
+ * sites: from server blocks to the request core's settings (rules/site.h). The master makes them
+ * once per generation, before the fork; -t makes them too, because the configuration's HTTP parts
+ * (names and values of headers, address ranges) are checked here. The configuration owns the
+ * strings, and workers never change a site.
  */
 #ifndef H2D_SITES_SITES_H
 #define H2D_SITES_SITES_H
@@ -12,13 +12,14 @@
 #include "sites/certs.h"
 #include "sites/trees.h"
 
-/* Per server block, what struct site has of TLS; NULL: all have none. */
+/* Per server block, the TLS members of struct site; NULL: none for all. */
 struct sites_tls {
 	const struct certs *certs;
 	const struct tls_client_ca *const *client_cas;
 };
 
-/* In a, which outlives it. NULL after at least one fault, each at the position of its key. */
+/* Makes them in a, which outlives it. NULL after at least one fault, each at the position of its
+ * key. */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	struct sites_tls tls, struct arena *a, conf_fault_fn *fault, void *ctx);
 

@@ -18,7 +18,7 @@ static bool trees_same(const struct doc_root *a, const struct doc_root *b)
 	       mime_types_eq(a->types, b->types);
 }
 
-/* Entries say their type and its charset, so that a root may be needed once for each. */
+/* Entries have their type and its charset, so that a root may be needed once for each. */
 static unsigned trees_number(struct trees *t, const struct doc_root *new)
 {
 	unsigned *last = name_map_put(&t->numbers, slice_str(new->root));
@@ -36,7 +36,7 @@ static unsigned trees_number(struct trees *t, const struct doc_root *new)
 	return (*last = t->files.nroots) - 1;
 }
 
-/* Without a root of its own it has that of its server, whatever its charset. */
+/* Without a root of its own it has that of its server, with any charset. */
 static unsigned number_location(struct trees *t, unsigned server, const struct conf_location *l)
 {
 	unsigned i = t->of_server[server];
@@ -84,7 +84,7 @@ static struct slice without_slashes(const char *path)
 	return s;
 }
 
-/* The path of a folder below a root, "" if the root lies in it. Counted first, then kept. */
+/* The path of a directory below a root, "" if the root is in it. Counted first, then kept. */
 static void add_upload(struct trees *t, unsigned root, struct slice rest)
 {
 	struct doc_root *r = &t->roots[root];
@@ -94,7 +94,7 @@ static void add_upload(struct trees *t, unsigned root, struct slice rest)
 	r->nuploads++;
 }
 
-/* A root may lie around the folder of another server's uploads, or in it. */
+/* A root may contain the directory of another server's uploads, or be in it. */
 static void add_uploads(struct trees *t, const struct prefix_index *roots, struct slice folder)
 {
 	const struct prefix_entry *e = prefix_index_find(roots, folder);
@@ -109,7 +109,7 @@ static void add_uploads(struct trees *t, const struct prefix_index *roots, struc
 			add_upload(t, e->of, slice_of(folder.p, 0));
 }
 
-/* path without links, if it is there. Its p is NULL when memory is out. */
+/* path without links, if it exists. Its p is NULL when memory is out. */
 static struct slice real(struct trees *t, const char *path)
 {
 	char *found = realpath(path, NULL);
@@ -138,8 +138,8 @@ static bool add_folder(
 	return to.p != NULL;
 }
 
-/* The folders of uploads of all servers, by their names and where those lead. False: memory is out.
- */
+/* The directories of uploads of all servers, by their names and their real paths. False: memory is
+ * out. */
 static bool index_folders(struct trees *t, const struct conf *conf)
 {
 	struct prefix_entry *v = arena_alloc(&t->paths, 2 * conf->nservers * sizeof(*v));

@@ -1,8 +1,7 @@
 /*
- * trees: what the worker and the keeper need to know of the configuration to serve and cache
- * files: the roots of all server blocks, each once, however many blocks serve it, and the media
- * types of each block. The master makes
- * it with each generation; it never changes after the fork.
+ * trees: the configuration that worker and keeper need to serve and cache files: the roots of all
+ * server blocks, each once, however many blocks serve it, and the media types of each block. The
+ * master makes it with each generation; it never changes after the fork.
  */
 #ifndef H2D_SITES_TREES_H
 #define H2D_SITES_TREES_H
@@ -14,24 +13,21 @@
 #include "image/doc_root.h"
 
 struct trees {
-	struct doc_roots files; /* its strings are the conf's */
+	struct doc_roots files; /* the conf owns its strings */
 	struct doc_root *roots;
 	unsigned *of_server;      /* per server block: the number of its root */
 	unsigned **of_location;   /* per location of a server block: the number of its root */
 	unsigned *locations;      /* the memory of those */
 	struct mime_types *types; /* per server block */
 	struct mime *rows;        /* the memory of those */
-	struct slice *uploads;    /* the memory of each root's folders of uploads */
-	struct arena paths;       /* of those folders */
-	struct name_map numbers;  /* by path: the last root that has it, plus 1 */
-	unsigned *before;         /* per root: the one before it with its path, plus 1 */
+	struct slice *uploads;    /* the memory of each root's directories of uploads */
+	struct arena paths;       /* of those directories */
+	struct name_map numbers;  /* by path: the last root with it, plus 1 */
+	unsigned *before;         /* per root: the one before with its path, plus 1 */
 	bool oom;
 };
 
-/*
- * built: the codings that this build can make (bit set by enum coding). 0, or -1 after at least one
- * fault.
- */
+/* built: the codings of this build (bit set by enum coding). 0, or -1 after at least one fault. */
 int trees_init(
 	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx);
 void trees_fini(struct trees *t);
