@@ -1,6 +1,6 @@
 /*
- * admin: answers with a text in memory of its own, which is freed when it is sent: what all workers
- * have to tell may be more than the arena of a request holds. The handlers of this folder call it.
+ * admin: answers with a text in memory of its own, which is freed when it is sent: all workers'
+ * facts may exceed a request's arena. The handlers of this directory call it.
  */
 #include "board/admin.h"
 
@@ -46,7 +46,7 @@ void admin_reply(struct h2d_req *req, const char *type, struct strbuf *t)
 
 /*
  * GET /status and /status/connections: files of src/board/page/ that the build embeds and hashes,
- * the same for every request: their scripts ask for /status.json and /status/connections.json.
+ * the same for every request: their scripts fetch /status.json and /status/connections.json.
  */
 
 static const struct slice policy = SLICE_LIT(

@@ -1,7 +1,7 @@
 /*
- * board: the scoreboard. The master maps it, hands out and takes back slots; each worker writes
- * its own slot. A slot is written by a process that may have gone mad, so the master reads each
- * field once, checks it before it indexes anything, and never finds a process by it.
+ * board: the scoreboard. The master maps it, hands out and takes back slots; each worker writes its
+ * own slot. A slot may be written by a corrupt process, so the master reads each field once, checks
+ * it before it becomes an index, and never finds a process by it.
  */
 #include "board/board.h"
 
@@ -31,8 +31,8 @@ const struct states board_states = {
 #define STORE(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
 
 /*
- * The memory file behind the board, opened twice: from the second descriptor no process can ever
- * map it writable.
+ * The memory file of the board, opened twice: no process can ever map the second descriptor
+ * writable.
  */
 static int open_twice(int fds[2])
 {
@@ -63,7 +63,7 @@ struct board *board_new(void)
 	int rc = open_twice(fds);
 	struct board *b;
 
-	/* RLIMIT_FSIZE is one for memory files too: better a board that is less safe than none. */
+	/* RLIMIT_FSIZE applies to memory files too: a less safe board is better than none. */
 	if (rc < 0) {
 		log_warn("the scoreboard is no memory file (%s): a child that is taken over can "
 			 "write to all of it",
@@ -176,7 +176,7 @@ void board_find(
 	}
 }
 
-/* Adds the cells of n that only grow, but for nonsense. */
+/* Adds the cells of n that only grow, except invalid ones. */
 static void add_totals(struct counters *sum, const struct counters *n)
 {
 	for (int i = 0; i < COUNTERS_CELLS; i++) {
@@ -213,7 +213,7 @@ void board_release(struct board *b, struct board_slot **sp)
 	*sp = NULL;
 }
 
-/* Odd: in the middle of one. */
+/* Odd: a retirement is under way. */
 static bool retired_since(const struct board *b, uint32_t begun)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -233,8 +233,8 @@ void board_read(const struct board *b, unsigned tries, board_read_fn *read, void
 }
 
 /*
- * A line has number 0 while it is written, so that a reader in another process, which looks at the
- * number before and after, never takes half of one.
+ * A line has number 0 while it is written, so that a reader in another process, which compares the
+ * number before and after, never gets half of one.
  */
 void board_lines_add(struct board_lines *ring, const struct board_line *line)
 {

@@ -19,9 +19,9 @@
 #include "rules/site.h"
 
 /*
- * route_times: how long requests took, from their first field to the head of the response and to
- * their end, by what answered them and by the class of the status: histograms in a worker's part of
- * the scoreboard. The worker's loop writes; others read it as hostile data by route_times_add().
+ * route_times: durations of requests, from their first header to the head of the response and to
+ * their end, by route and by class of status: histograms in a worker's part of the scoreboard. The
+ * worker's loop writes; others read it as hostile data by route_times_add().
  */
 
 enum {
@@ -44,17 +44,17 @@ struct route_times {
 
 extern const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS];
 
-/* A request is over; status 0: it had no response. */
+/* A request is over; status 0: without a response. */
 void route_times_observe(struct route_times *t, const struct req_record *record, int status);
 
-/* Adds what from says, each cell read once; cells below 0 count as 0, sums wrap around. */
+/* Adds from, reading each cell once; cells below 0 count as 0, sums wrap around. */
 void route_times_add(struct route_times *sum, const struct route_times *from);
 
 /* "none", "2xx" …; "other" or the name of the route. */
 const char *route_times_class(unsigned class);
 struct slice route_times_route(const struct route_table *routes, unsigned route);
 
-/* The method of its row, which stands for HEAD too if it is GET; n 0: it is none of the rows. */
+/* The method of its row, which includes HEAD if it is GET; n 0: no such row. */
 struct slice route_times_method(const struct route_table *routes, unsigned route);
 
 /* True if the route is one of this server's. */
@@ -62,17 +62,17 @@ bool route_times_has(const struct route_table *routes, unsigned route);
 
 /*
  * server_counts: requests, statuses and bytes of each server, in a worker's part of the scoreboard,
- * if metrics-per-server says so. The master gives servers rows by their titles, which they keep
- * over reloads; the worker's loop writes; others read it as hostile data by server_counts_add().
+ * with metrics-per-server. The master gives servers rows by their titles, which they keep over
+ * reloads; the worker's loop writes; others read it as hostile data by server_counts_add().
  */
 
 enum {
-	SERVER_COUNTS_ROWS = 256, /* the first is for requests and servers that have none */
+	SERVER_COUNTS_ROWS = 256, /* the first is for requests and servers without one */
 	SERVER_COUNTS_TITLE = 256,
 	SERVER_COUNTS_CLASSES = 5, /* no response, and 2xx to 5xx */
 };
 
-/* The titles of servers that have a row. n 0: none was given, and nothing is counted. */
+/* The titles of servers with a row. n 0: none, and not counted. */
 struct server_titles {
 	uint32_t n;
 	char v[SERVER_COUNTS_ROWS][SERVER_COUNTS_TITLE]; /* each ends in NUL */
@@ -85,16 +85,16 @@ struct server_counts {
 	} v[SERVER_COUNTS_ROWS];
 };
 
-/* Gives each of the sites a row, as long as there are some. For the master. */
+/* Gives each of the sites a row, while there are free ones. For the master. */
 void server_counts_give(struct server_titles *titles, const struct sites *sites);
 
 /* The row of each of the sites, to be freed. NULL when memory is out. */
 uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites);
 
-/* A request of that row is over; status 0: it had no response. */
+/* A request of that row is over; status 0: without a response. */
 void server_counts_observe(struct server_count *row, const struct req_record *record, int status);
 
-/* Adds what from says, each cell read once; sums wrap around. */
+/* Adds from, reading each cell once; sums wrap around. */
 void server_counts_add(struct server_counts *sum, const struct server_counts *from);
 
 /* "none", "2xx" …. */
@@ -102,14 +102,14 @@ const char *server_counts_class(unsigned class);
 
 /*
  * board_conns: the live connections of one worker as rows of text, a table in its slot of the
- * scoreboard. The worker writes the table when somebody asks for /status/connections, and at no
- * other time. The worker that was asked copies it, and believes nothing in it. The texts are made
- * by whoever knows connections: the board knows none of their states.
+ * scoreboard. The worker writes the table only for a request of /status/connections. The worker
+ * that answers it copies the table, without trusting it. The texts come from the modules of
+ * connections: the board does not know their states.
  */
 
 enum {
 	BOARD_CONNS = 255,    /* rows; with its head a table has 100 KiB */
-	BOARD_CONNS_MS = 100, /* the master has tables written no more often: one may be so old */
+	BOARD_CONNS_MS = 100, /* the shortest interval of writing tables: the age of one */
 };
 
 /* One connection. Each text ends in NUL, perhaps cut. */
@@ -125,23 +125,23 @@ struct board_conn {
 struct board_conns {
 	uint32_t version; /* odd: the table is being written */
 	uint32_t n;       /* rows */
-	uint32_t live;    /* connections that there were; those beyond n have no row */
-	uint64_t at_ms;   /* clock_ms() when it was written; 0: never */
+	uint32_t live;    /* all live connections; those beyond n have no row */
+	uint64_t at_ms;   /* clock_ms() of the writing; 0: never */
 	struct board_conn v[BOARD_CONNS];
 } __attribute__((aligned(4096)));
 
-/* Begins the table anew, in the process whose it is. */
+/* Begins the table again, in its own process. */
 void board_conns_begin(struct board_conns *t);
 
 /* The next row, zeroed; NULL: the table is full. */
 struct board_conn *board_conns_add(struct board_conns *t);
 
-/* Shows the table, which is complete. */
+/* Publishes the table, which is complete. */
 void board_conns_end(struct board_conns *t, unsigned live, uint64_t now_ms);
 
 /*
  * Copies the table to *to: n is no more than BOARD_CONNS there, live no less than n, and each text
- * ends in NUL. False: the table is older than since_ms, or its process goes on writing it.
+ * ends in NUL. False: the table is older than since_ms, or its process keeps writing it.
  */
 bool board_conns_read(struct board_conns *to, const struct board_conns *from, uint64_t since_ms);
 
@@ -151,8 +151,8 @@ enum { BOARD_SLOTS = 1024, BOARD_WORDS = 512, BOARD_HISTORY = 60, BOARD_ID = 65 
 #define BOARD_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
 /*
- * A worker's load in one word: the connections it has taken from its inbox, ever (wraps), and those
- * it has that are not an admin's.
+ * A worker's load in one word: the connections taken from its inbox so far (wraps), and its present
+ * ones except an admin's.
  */
 #define BOARD_LOAD_OF(taken, live) ((uint64_t)(taken) << 32 | (uint32_t)(live))
 #define BOARD_LOAD_TAKEN(load)     ((uint32_t)((load) >> 32))
@@ -165,29 +165,29 @@ enum board_state {
 };
 extern const struct states board_states;
 
-/* A worker's last seconds, as its own clock tells them. */
+/* A worker's last seconds, by its own clock. */
 struct board_recent {
 	uint64_t bytes_out; /* in a second */
 	uint32_t requests;  /* in a second */
-	/* The times to the head of the response, of the requests of the last ten seconds. */
+	/* The times to the head of the response, for the last ten seconds. */
 	uint32_t first_byte[ROUTE_TIMES_BOUNDS + 1];
 };
 
 enum { BOARD_LINES = 16, BOARD_LINE_TEXT = 256 };
 
 struct board_line {
-	uint32_t number; /* from 1 on; 0: it is being written, or was never */
+	uint32_t number; /* from 1 on; 0: being written, or never was */
 	uint32_t level;  /* enum log_level */
 	uint64_t ms;     /* wall clock */
 	int32_t pid;
 	char who[32];               /* "worker 3" */
-	char text[BOARD_LINE_TEXT]; /* ends in NUL; any bytes, for peers have a say in it */
+	char text[BOARD_LINE_TEXT]; /* ends in NUL; any bytes, as peers may influence it */
 };
 
-/* The last warnings and errors of all processes: a ring that the master alone writes. */
+/* The last warnings and errors of all processes: a ring that only the master writes. */
 struct board_lines {
 	struct board_line v[BOARD_LINES];
-	uint32_t n; /* lines ever */
+	uint32_t n; /* lines so far */
 };
 
 enum board_count {
@@ -196,67 +196,65 @@ enum board_count {
 	BOARD_COUNTS
 };
 
-/* Written by one worker (state, counters, words), but for what the master writes at spawn: pid,
- * slot and generation, in memory that is zero, which makes the state BOOT. */
+/* Written by one worker (state, counters, words), except for the master's part at spawn: pid, slot
+ * and generation, in zeroed memory, so that the state is BOOT. */
 struct board_slot {
 	int32_t pid;   /* 0: free */
 	uint32_t slot; /* worker slot */
 	uint32_t generation;
 	uint32_t state;               /* enum board_state; worker_go() alone writes it */
-	uint64_t image;               /* number of the cache image in use, 0 for none */
+	uint64_t image;               /* number of the cache image in use, 0: none */
 	uint64_t memory, descriptors; /* process_use.h */
-	uint64_t ticks;               /* one a second: it turns */
-	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must not see half of it */
+	uint64_t ticks;               /* one a second: its loop turns */
+	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must read both at once */
 	struct board_recent recent;
-	uint32_t full;    /* 1: it takes no connection now */
-	uint32_t busy;    /* a thousandth of a processor's time; worker_strain writes it */
+	uint32_t full;    /* 1: it accepts no connection now */
+	uint32_t busy;    /* thousandths of a processor's time; worker_strain writes it */
 	uint32_t late_us; /* how late its loop is; the same */
 	struct counters counters;
 	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
 	struct route_times times;
-	uint32_t counts_servers; /* 1: servers is written */
-	/* Pages of their own: there is memory once they are written. */
+	uint32_t counts_servers; /* 1: servers is used */
+	/* On separate pages: memory is used once they are written. */
 	struct board_conns conns;
 	struct server_counts servers __attribute__((aligned(4096)));
 	struct handler_counts handlers __attribute__((aligned(4096)));
 } __attribute__((aligned(4096)));
 
 struct board_head {
-	int fds[2];       /* of this memory, in the master: for reading and writing, for reading */
+	int fds[2];       /* of this memory, in the master: read-write, read-only */
 	uint64_t started; /* wall clock, seconds */
 	uint32_t generation;
-	uint64_t image;              /* number of the newest image, 0 for none */
+	uint64_t image;              /* number of the newest image, 0: none */
 	uint64_t image_size;         /* bytes of content */
-	uint64_t image_at;           /* wall clock, seconds: when that image came; 0 for none */
-	int64_t certificate_expires; /* seconds since 1970: the first one; 0: there is none */
+	uint64_t image_at;           /* wall clock, seconds: arrival of that image; 0: none */
+	int64_t certificate_expires; /* seconds since 1970: the first one; 0: none */
 	uint32_t keeper_pid;
-	uint32_t balance;      /* enum conf_balance: what chooses the worker */
-	uint32_t acceptor_pid; /* 0: none, as with dispatch = reuseport */
+	uint32_t balance;      /* enum conf_balance: the choice of the worker */
+	uint32_t acceptor_pid; /* 0: none, with dispatch = reuseport */
 	uint32_t dispatch;     /* enum conf_dispatch */
-	uint32_t health;  /* bit set of enum board_health, 0: it is healthy; master/outcome.c writes
-			     it */
-	uint64_t warm_ms; /* clock_ms(): when the first image came, 1: before an upgrade; 0: not yet
-			   */
-	uint32_t building;             /* 1: an image of this generation is still to come */
-	struct cache_facts cache;      /* as the keeper told last */
+	uint32_t health;  /* bit set of enum board_health, 0: healthy; master/outcome.c writes it */
+	uint64_t warm_ms; /* clock_ms() of the first image, 1: before an upgrade; 0: none yet */
+	uint32_t building;             /* 1: this generation has no image yet */
+	struct cache_facts cache;      /* the keeper's last report */
 	struct process_use use;        /* of the master, in its last second */
 	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
 	uint32_t retirements;          /* two for each; odd: one is under way */
-	struct counters retired;       /* totals of processes that are gone */
+	struct counters retired;       /* totals of exited processes */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
-	char instance_name[BOARD_ID]; /* NUL-terminated; "" is none */
-	struct server_titles titles;  /* of servers that are counted apart */
+	char instance_name[BOARD_ID]; /* NUL-terminated; "": none */
+	struct server_titles titles;  /* of servers that are counted separately */
 	struct server_counts retired_servers;
 	struct handler_counts retired_handlers;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
-	uint32_t seconds;                /* written there, ever (wraps) */
-	uint8_t taken[BOARD_SLOTS];      /* slots in use: a slot's own word is not trusted */
-	uint32_t changes;                /* of taken, ever (wraps) */
+	uint32_t seconds;                /* seconds written so far (wraps) */
+	uint8_t taken[BOARD_SLOTS];      /* slots in use: a slot's own content is not trusted */
+	uint32_t changes;                /* of taken so far (wraps) */
 	struct {
 		uint32_t generation, slot, serial;
-	} who[BOARD_SLOTS]; /* owners of the slots: their own word is not trusted either */
+	} who[BOARD_SLOTS]; /* owners of the slots: their own content is not trusted either */
 } __attribute__((aligned(4096)));
 
 struct board {
@@ -268,9 +266,9 @@ struct board {
 struct board *board_new(void);
 
 /*
- * Makes everything but own (NULL: all of it) read-only for good, in a child, before it closes what
- * it does not need. The kernel refuses an mprotect(2) that would undo it, and the descriptors of
- * the board are closed. 0, or -errno.
+ * Makes all of it except own (NULL: all) read-only for good, in a child, before that closes
+ * unneeded descriptors. The kernel refuses an mprotect(2) that would undo it, and the descriptors
+ * of the board are closed. 0, or -errno.
  */
 int board_protect(struct board *b, struct board_slot *own);
 
@@ -283,25 +281,25 @@ static inline void board_count(struct board_head *h, enum board_count what)
 /* The number of free slots. */
 unsigned board_room(const struct board *b);
 
-/* Takes a free slot, clears it: its state is BOOT, its pid still 0. NULL when all are taken. For
- * the master. */
+/* Takes a free slot and clears it: state BOOT, pid still 0. NULL when all are taken. For the
+ * master. */
 struct board_slot *board_take(struct board *b, unsigned slot, uint32_t generation);
 
-/* The next slot in use from *i on, which moves behind it; NULL: there is none. */
+/* The next slot in use from *i on, which is advanced; NULL: none. */
 const struct board_slot *board_next(const struct board *b, unsigned *i);
 
-/* The process of a worker slot: its page, and a number that no process before it had. */
+/* The process of a worker slot: its page, and a unique number. */
 struct board_worker {
-	const struct board_slot *slot; /* NULL: there is none */
+	const struct board_slot *slot; /* NULL: none */
 	uint32_t serial;
 };
 
-/* The workers of a generation, by worker slot; those that are not there are left as they are. */
+/* Finds the workers of a generation, by worker slot; missing ones are left unchanged. */
 void board_find(
 	const struct board *b, uint32_t generation, struct board_worker *workers, unsigned n);
 
-/* Adds the totals of a process that was reaped to what is retired, frees its slot, sets *s NULL.
- * For the master. */
+/* Adds the totals of a reaped process to the retired ones, frees its slot, sets *s NULL. For the
+ * master. */
 void board_release(struct board *b, struct board_slot **s);
 
 /* Adds a line, in place of the oldest; its number is set here. */
@@ -313,13 +311,13 @@ void board_lines_add(struct board_lines *ring, const struct board_line *line);
  */
 bool board_lines_get(const struct board_lines *ring, unsigned i, struct board_line *out);
 
-/* Reads all that it wants of the board into to, from the beginning each time. */
+/* Reads its part of the board into to, from the beginning each time. */
 typedef void board_read_fn(const struct board *b, void *to);
 
 /*
- * Has the board read as of one moment, for whoever adds living slots to what is retired: a process
- * that is retired meanwhile would be counted twice, or not at all, so it is read again then. So
- * many times at most, for a master that died in the middle of a retirement never ends it.
+ * Reads the board as of one moment, to add live slots to retired totals: a process retired
+ * meanwhile would be counted twice, or not at all, so the board is read again. At most tries times,
+ * because a master that dies during a retirement never ends it.
  */
 void board_read(const struct board *b, unsigned tries, board_read_fn *read, void *to);
 
@@ -330,11 +328,11 @@ void board_free(struct board **b);
  */
 
 struct board_view_slot {
-	bool used;       /* some process has held it */
-	unsigned living; /* processes that hold it now: one, or some of older generations too */
-	uint64_t image;  /* the oldest that one of them uses; 0: one uses none */
-	uint64_t memory, descriptors; /* of the living; 0: not known */
-	struct counters n;            /* gauges of the living, totals of all */
+	bool used;       /* a process has used it */
+	unsigned living; /* processes that use it now: one, or some of older generations too */
+	uint64_t image;  /* the oldest in use; 0: none */
+	uint64_t memory, descriptors; /* of live ones; 0: unknown */
+	struct counters n;            /* gauges of live ones, totals of all */
 };
 
 struct board_view {
@@ -342,8 +340,8 @@ struct board_view {
 	struct route_times times; /* over all slots, too */
 	struct server_counts servers;
 	struct handler_counts handlers;
-	unsigned states[BOARD_STATES]; /* how many processes are in each */
-	unsigned nslots;               /* the highest used, and one */
+	unsigned states[BOARD_STATES]; /* number of processes in each */
+	unsigned nslots;               /* the highest used, plus one */
 	struct board_view_slot slots[BOARD_SLOTS];
 };
 
@@ -354,34 +352,34 @@ struct board_view *board_view_new(const struct board *b);
 void board_view_free(struct board_view **v);
 
 /*
- * recent: what a worker did in the last second, and how soon it answered in the last ten. The
- * worker calls it once a second and shows the result in its slot of the scoreboard, so that one
- * look at the board has rates, too.
+ * recent: a worker's rates in the last second, and response times in the last ten. The worker calls
+ * it once a second and stores the result in its slot of the scoreboard, so that one read of the
+ * board has rates, too.
  */
 
 enum { RECENT_SECONDS = 10 };
 
-/* Counts as they were a second ago, and before; zero it to begin. */
+/* Counts of a second ago, and before; zero it to begin. */
 struct recent {
 	uint64_t at_us;
 	int64_t requests, bytes_out;
-	unsigned seconds; /* looked at so far */
-	/* The buckets as they were at the last looks: a ring. */
+	unsigned seconds; /* so far */
+	/* The buckets at the last calls: a ring. */
 	int64_t first_byte[RECENT_SECONDS][ROUTE_TIMES_BOUNDS + 1];
 };
 
-/* The second that ends now, of the process whose slot it is. */
+/* Called at the end of a second, in the process of the slot. */
 void recent_second(struct recent *r, struct board_slot *slot);
 
-/* The time to the head of the response that a part q (0 to 1) of the requests did not pass, in
- * microseconds; -1 if there were none. */
+/* The time to the head of the response that a share q (0 to 1) of the requests does not exceed, in
+ * microseconds; -1: no requests. */
 double recent_quantile(const struct board_recent *r, double q);
 
-/* Reads the last second that another process shows, and adds it to a sum. */
+/* Reads another process's last second, and adds it to a sum. */
 void recent_read(struct board_recent *to, const struct board_slot *from);
 void recent_add(struct board_recent *sum, const struct board_recent *r);
 
-/* The last seconds of all workers, the oldest first; how many they are. */
+/* The last seconds of all workers, the oldest first; returns their number. */
 unsigned recent_history(const struct board_head *head, uint32_t to[BOARD_HISTORY]);
 
 #endif

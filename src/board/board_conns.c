@@ -1,6 +1,6 @@
 /*
  * board_conns: a table with one writer. Its version is odd while it is written, so that a reader in
- * another process, which looks at the version before and after, never shows half of it.
+ * another process, which compares the version before and after, never shows half of it.
  */
 #include "board/board.h"
 

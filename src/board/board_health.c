@@ -1,8 +1,7 @@
 /*
- * board_health: 200 while h2d serves, 503 with the reasons while a load balancer is to send
- * requests elsewhere. Its handler answers GET /healthz of admin listeners, and the path that a
- * server calls its health (env->conf.health of the request core), where the reasons are nobody's
- * business.
+ * board_health: 200 while h2d serves, 503 with the reasons while a load balancer should send
+ * requests elsewhere. Its handler answers GET /healthz of admin listeners, and a server's health
+ * path (env->conf.health of the request core), there without the reasons.
  */
 #include "board/board_health.h"
 
@@ -24,7 +23,7 @@ static const struct slice texts[] = {
 
 enum {
 	FACTS = sizeof(texts) / sizeof(texts[0]),
-	/* Nothing is wrong with it. */
+	/* These are no faults. */
 	WANTED = BOARD_HEALTH_LEAVING | BOARD_HEALTH_DRAINED,
 };
 
@@ -34,7 +33,7 @@ static void board_health_answer(struct h2d_req *req, int status, struct slice te
 	reply_bytes(req, status, "text/plain; charset=utf-8", text);
 }
 
-/* Why, for an operator. */
+/* Writes the reasons for an operator. */
 static void explain(struct h2d_req *req, uint32_t facts)
 {
 	struct strbuf t = { 0 };
@@ -72,15 +71,15 @@ const struct h2d_handler h2d_handler_health = {
 	.start = board_health_start,
 };
 
-/* --- what HAProxy's agent-check is told ------------------------------------------------------ */
+/* --- HAProxy's agent-check ------------------------------------------------------------------- */
 
 enum {
-	WHOLE = 1000,     /* of what is a share */
-	BUSY_TAKES = 900, /* a worker without time to spare has a tenth of its weight */
-	LATE_US = 10000,  /* a loop that is so late has half of it, three times as late a tenth */
+	WHOLE = 1000,     /* the whole of a share */
+	BUSY_TAKES = 900, /* a worker without spare time keeps a tenth of its weight */
+	LATE_US = 10000,  /* a loop this late keeps half of it, three times as late a tenth */
 	MOST_US = 1000000,
-	BEGIN = 10,     /* percent until the first image is there */
-	STEP_MS = 1000, /* twice as many each second behind it */
+	BEGIN = 10,     /* percent until the first image */
+	STEP_MS = 1000, /* doubled each second after it */
 };
 
 struct sums {
@@ -109,9 +108,8 @@ static void add_up(const struct board *b, struct sums *sums)
 	}
 }
 
-/* Percent of all that can be spared. By the square of how late it is: a machine that is ten times
- * as late as the others is to have less than each hundredth request, or it makes their 99th
- * percentile. */
+/* Percent of spare capacity. By the square of the lateness: a machine ten times as late as the
+ * others must get less than each hundredth request, or it makes their 99th percentile. */
 static unsigned spare(const struct sums *sums, uint64_t connections)
 {
 	uint64_t taken = sums->live * WHOLE / (connections * sums->n);
@@ -124,7 +122,7 @@ static unsigned spare(const struct sums *sums, uint64_t connections)
 	return (unsigned)(left * half / (half + late * late) / (WHOLE / 100));
 }
 
-/* Slowly at first: 10 percent until there is a cache image, then 20, 40, 80 and all. */
+/* Rises slowly: 10 percent until there is a cache image, then 20, 40, 80 and all. */
 static unsigned cap(const struct board_head *h, uint64_t now)
 {
 	uint64_t warm = BOARD_LOAD(h->warm_ms), steps;

@@ -1,6 +1,6 @@
 /*
- * board_health: whether a load balancer may send requests here, and why not. The master decides,
- * and writes it into the scoreboard's head, where every worker sees it at once.
+ * board_health: tells load balancers if they may send requests here, and why not. The master
+ * decides, and writes it into the scoreboard's head, where every worker sees it at once.
  */
 #ifndef H2D_BOARD_BOARD_HEALTH_H
 #define H2D_BOARD_BOARD_HEALTH_H
@@ -14,16 +14,16 @@ enum board_health {
 	BOARD_HEALTH_FACTS
 };
 
-/* The word of each, NULL behind the last. */
+/* The word of each, NULL after the last. */
 extern const char *const board_health_words[];
 
-/* The facts that hold: bit set of enum board_health; 0: it is healthy. */
+/* The present facts: bit set of enum board_health; 0: healthy. */
 static inline uint32_t board_health(const struct board *b)
 {
 	return BOARD_LOAD(b->head.health);
 }
 
-/* --- what HAProxy's agent-check is told ------------------------------------------------------ */
+/* --- HAProxy's agent-check ------------------------------------------------------------------- */
 
 enum { AGENT_TEXT = 64 };
 
@@ -33,7 +33,7 @@ enum { AGENT_TEXT = 64 };
  */
 unsigned agent_percent(const struct board *b, uint64_t connections, uint64_t now);
 
-/* "up 75%\n", and for people behind "#" why it is 0. Returns its length, without the NUL. */
+/* "up 75%\n", and for people after "#" why it is 0. Returns its length, without the NUL. */
 unsigned agent_text(
 	const struct board *b, uint64_t connections, uint64_t now, char buf[AGENT_TEXT]);
 

@@ -1,8 +1,8 @@
 /*
- * metrics: which metrics there are. Counters and gauges are told per worker slot and not summed
- * beside that, for sum() would count twice; a slot goes on counting where its last process ended,
- * so that totals never drop. Histograms are of all workers: by slot they would be thousands of
- * series. Its handler answers GET /metrics on admin listeners.
+ * metrics: the metrics. Counters and gauges are listed per worker slot without a sum, because sum()
+ * would count twice; a slot continues the counts of its last process, so that totals never drop.
+ * Histograms are of all workers: by slot they would be thousands of series. Its handler answers GET
+ * /metrics on admin listeners.
  */
 #include "board/metrics.h"
 
@@ -100,7 +100,7 @@ static void put_head(
 	put_facts(o, &h->cache);
 }
 
-/* A sample for each certificate of each server, under the title of that and the kind of its key. */
+/* Puts a sample for each certificate of each server, under its title and the kind of its key. */
 static void put_certificates(struct metrics_out *o, const struct sites *sites)
 {
 	metrics_family(o, METRICS_GAUGE, "certificate_expiry_timestamp_seconds",
@@ -150,7 +150,7 @@ static void put_worker(struct metrics_out *o, unsigned slot, const struct name *
 	metrics_sample(o, labels, n, value);
 }
 
-/* The metric of a counter that has no row in metrics.def: "_total" is put behind it again. */
+/* The metric of a counter without a row in metrics.def: "_total" is appended later. */
 static struct name name_of(int counter, char buf[64])
 {
 	const struct counter_info *info = &counter_info[counter];
@@ -192,7 +192,7 @@ static void put_images(struct metrics_out *o, const struct board_view *v)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].image);
 }
 
-/* A kind of which nothing is known is left out. */
+/* Omits an unknown kind. */
 static void put_kind(struct metrics_out *o, const char *kind, uint64_t value)
 {
 	if (value > 0)
@@ -257,7 +257,7 @@ static void put_servers(
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
-/* "_us" in a counter's name is "_seconds" in the metric's. */
+/* "_us" in a counter's name becomes "_seconds" in the metric's. */
 static void put_histogram(
 	struct metrics_out *o, const struct histogram_info *h, const int64_t *cells)
 {
@@ -367,7 +367,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-/* The form that accept prefers; the older one, which everybody reads, where it prefers none. */
+/* The form that accept prefers; without a preference the older one, which all scrapers read. */
 static enum metrics_form form_for(const struct h2d_req *req)
 {
 	bool open =

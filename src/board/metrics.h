@@ -1,8 +1,7 @@
 /*
  * metrics: the scoreboard as metrics, the content of /metrics. Its rows are those of counters.def,
- * board_counts.def, cache_facts.def and board_state.def, the histograms of route_times,
- * and what handlers count by rows of their own (base/handler_counts.h). A worker calls it when it
- * is asked for that page.
+ * board_counts.def, cache_facts.def and board_state.def, the histograms of route_times, and
+ * handlers' own metrics (base/handler_counts.h). A worker calls it for a request of that page.
  */
 #ifndef H2D_BOARD_METRICS_H
 #define H2D_BOARD_METRICS_H
@@ -13,8 +12,8 @@
 
 /*
  * metrics_out: the syntax of metrics: Prometheus' text format 0.0.4, and OpenMetrics 1.0.0.
- * Families one after the other, samples of each behind its head; names get "h2d_" in front, but for
- * those that handlers count; units are told by their ends. board/metrics.c says what is told.
+ * Families in order, samples of each after its head; names get the prefix "h2d_", except handlers'
+ * own; their ends give the units. board/metrics.c has the content.
  */
 
 enum metrics_form { METRICS_TEXT, METRICS_OPEN };
@@ -24,9 +23,9 @@ enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_HISTOGRAM, METRICS_I
 struct metrics_out {
 	struct strbuf t;
 	enum metrics_form form;
-	enum metrics_type type; /* of the family that samples belong to */
+	enum metrics_type type; /* of the current family */
 	const char *name;
-	bool of_handlers; /* names have nothing in front */
+	bool of_handlers; /* names have no prefix */
 };
 
 struct metrics_label {
@@ -41,7 +40,7 @@ struct metrics_buckets {
 	int64_t sum;
 };
 
-/* name: static, without "h2d_" in front and, of a counter, "_total" behind. */
+/* name: static, without the prefix "h2d_" and, for a counter, the suffix "_total". */
 void metrics_family(
 	struct metrics_out *o, enum metrics_type type, const char *name, const char *help);
 
@@ -52,21 +51,21 @@ void metrics_sample(
 void metrics_histogram(struct metrics_out *o, const struct metrics_label *labels, unsigned nlabels,
 	const struct metrics_buckets *b);
 
-/* A sample without labels, and a histogram, as handlers count them. */
+/* A sample without labels, and a histogram, of handlers. */
 void metrics_number(struct metrics_out *o, double value);
 void metrics_numbers(struct metrics_out *o, const double *bounds, int nbounds,
 	const struct handler_count *count);
 
 void metrics_end(struct metrics_out *o);
 
-/* Facts that the board does not say. */
+/* Facts that are not on the board. */
 struct metrics_facts {
 	const struct route_table *routes;
 	const struct sites *sites;
-	bool keeper_ticks; /* the image of the worker that answers is kept fresh */
+	bool keeper_ticks; /* the answering worker's image is kept fresh */
 };
 
-/* Makes the text: t is empty before, and failed when memory is out. */
+/* Makes the text: t is empty before; failed when memory is out. */
 void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
 	struct strbuf *t);
 

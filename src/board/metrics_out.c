@@ -1,6 +1,6 @@
 /*
- * metrics_out: writes families and samples as both formats have them. Called by board/metrics.c
- * and tests; knows nothing of what the numbers mean but that times are microseconds.
+ * metrics_out: writes families and samples of both formats. Called by board/metrics.c and tests;
+ * does not interpret numbers, except that times are microseconds.
  */
 #include "board/metrics.h"
 
@@ -13,7 +13,7 @@ static const char *prefix(const struct metrics_out *o)
 	return o->of_handlers ? "" : "h2d_";
 }
 
-/* Both formats: these three have an escape of their own, all else is UTF-8 as it is. */
+/* Both formats: these three are escaped, all else is UTF-8 unchanged. */
 static void put_escaped(struct strbuf *t, struct slice s, bool quotes)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -42,7 +42,7 @@ static void put_unit(struct metrics_out *o)
 			strbuf_printf(&o->t, "# UNIT %s%s %s\n", prefix(o), o->name, units[i]);
 }
 
-/* The end of the family's name in its samples and, in the older format, in its head. */
+/* The suffix of the family's name in its samples and, in the older format, in its head. */
 static const char *metrics_out_behind(const struct metrics_out *o)
 {
 	return o->type == METRICS_COUNTER ? "_total" : o->type == METRICS_INFO ? "_info" : "";
@@ -67,7 +67,7 @@ void metrics_family(
 	strbuf_add(&o->t, SLICE("\n"));
 }
 
-/* A name and its labels; le: a bucket's upper bound, NULL: this is none. */
+/* A name and its labels; le: a bucket's upper bound, NULL: none. */
 static void put_name(struct metrics_out *o, const char *end, const struct metrics_label *labels,
 	unsigned nlabels, const char *le)
 {
@@ -92,7 +92,7 @@ void metrics_sample(
 	strbuf_printf(&o->t, "%" PRId64 "\n", value);
 }
 
-/* Seconds: "0.001", "2.5", "1.0": OpenMetrics wants bounds so, and others had better be equal. */
+/* Seconds: "0.001", "2.5", "1.0": the form of bounds in OpenMetrics, used for all. */
 static const char *seconds(char buf[32], int64_t us)
 {
 	uint64_t n = us > 0 ? (uint64_t)us : 0;
@@ -129,7 +129,7 @@ void metrics_number(struct metrics_out *o, double value)
 	strbuf_printf(&o->t, "%s\n", handler_counts_text(text, value));
 }
 
-/* "1.0": OpenMetrics wants bounds so. */
+/* "1.0": the form of bounds in OpenMetrics. */
 static const char *bound(char buf[40], double n)
 {
 	handler_counts_text(buf, n);

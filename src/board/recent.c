@@ -1,6 +1,6 @@
 /*
- * recent: differences of counters between two ticks. It reads the block that this process counts
- * in, and writes nothing but the worker's own slot.
+ * recent: differences of counters between two ticks. It reads this process's counters, and writes
+ * only the worker's own slot.
  */
 #include "board/board.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 
-/* A tick may be late: what came meanwhile is spread over the time that it took. */
+/* A tick may be late: its counts are spread over the time that it took. */
 static uint64_t per_second(int64_t now, int64_t before, uint64_t us)
 {
 	return (uint64_t)(now - before) * 1000000 / us;
@@ -23,7 +23,7 @@ static void add_buckets(int64_t *sum, const struct route_times *times)
 				sum[i] += times->v[route][class].first_byte.buckets[i];
 }
 
-/* Shows the times since the oldest look that is remembered. */
+/* Publishes the times since the oldest remembered call. */
 static void first_byte(struct recent *r, struct board_slot *slot)
 {
 	int64_t now[ROUTE_TIMES_BOUNDS + 1] = { 0 };

@@ -1,6 +1,6 @@
 /*
  * route_times: counts each request in the histograms of its route and class. Called once per
- * request by the worker, and by those who show the sums; never reads a clock.
+ * request by the worker, and to show the sums; never reads a clock.
  */
 #include "board/board.h"
 
@@ -8,8 +8,8 @@
 #include "rules/route.h"
 
 /*
- * Few, for each is a time series. What comes out of the image is below the first; 100 ms, 250 ms
- * and 1 s are what promises are made of; what takes a minute is a download or an upload.
+ * Few, because each is a time series. Files of the image are below the first; 100 ms, 250 ms and 1
+ * s are usual targets; a minute is a download or an upload.
  */
 const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 100000, 250000, 500000,
 	1000000, 2500000, 10000000, 60000000 };
@@ -27,7 +27,7 @@ static void observe_time(struct route_time *t, int64_t us)
 
 static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
 {
-	/* Most requests end in the turn of the loop in which they came. */
+	/* Most requests end in the same turn of the loop. */
 	if (from_us == to_us)
 		add(&t->buckets[0], 1);
 	else

@@ -1,7 +1,7 @@
 /*
  * server_counts: a table of rows, found by title when a generation begins and by number from then
- * on. Called by the master in front of each start of workers, by workers once per request, and by
- * who shows the sums.
+ * on. Called by the master before each start of workers, by workers once per request, and to show
+ * the sums.
  */
 #include "board/board.h"
 
@@ -11,7 +11,7 @@
 #include "base/name_map.h"
 #include "request/req_record.h"
 
-#define OTHER "(other)" /* no title of a server */
+#define OTHER "(other)" /* not a server's title */
 
 static void give(struct server_titles *titles, struct slice title)
 {
@@ -19,7 +19,7 @@ static void give(struct server_titles *titles, struct slice title)
 	__atomic_store_n(&titles->n, titles->n + 1, __ATOMIC_RELEASE);
 }
 
-/* The rows by title; what memory is too short for has none. */
+/* The rows by title; without memory some are missing. */
 static struct name_map rows_of(const struct server_titles *titles)
 {
 	struct name_map map = { 0 };

@@ -1,9 +1,8 @@
 /*
  * status_connections: GET /status/connections.json on admin listeners: each live connection of each
- * worker and what it waits for. A connection is known to its own worker alone: the worker that is
- * asked has the others show theirs (board.h), and answers when they have, or after a second.
- * A worker that has not shown them by then is named: its loop stands still, which is what its
- * clients wait for.
+ * worker and its need. Only its own worker knows a connection: the worker of the request makes the
+ * others show theirs (board.h), and answers when they have, or after a second. A worker that has
+ * not shown them by then is named: its loop hangs, which is why its clients wait.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -107,13 +106,13 @@ static void json_worker(
 
 /* --- the workers ------------------------------------------------------------------------------ */
 
-/* A table that is not older will do. */
+/* A table that is not older is used. */
 static uint64_t since(const struct asked *a)
 {
 	return a->at_ms > BOARD_CONNS_MS ? a->at_ms - BOARD_CONNS_MS : 1;
 }
 
-/* The next worker that may have connections: none that is being put together has. */
+/* The next worker that may have connections: not one in BOOT. */
 static const struct board_slot *next_worker(const struct board *b, unsigned *i)
 {
 	const struct board_slot *s;
@@ -149,7 +148,7 @@ static void status_connections_answer(struct h2d_req *req, const struct asked *a
 	admin_reply(req, "application/json", &t);
 }
 
-/* Asks again each time: what was asked too soon, or found a queue full, was not heard. */
+/* Asks again each time: an order that came too soon, or met a full queue, was lost. */
 static void status_connections_look(struct h2d_req *req, void *state)
 {
 	struct asked *a = state;

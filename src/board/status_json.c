@@ -1,7 +1,7 @@
 /*
  * status_json: writes the scoreboard as JSON. Its handler answers GET /status.json on admin
- * listeners. Other processes write the board meanwhile, and one of them may have gone
- * mad: every field is read once, the sums are those of what was read, and nothing is believed.
+ * listeners. Other processes write the board meanwhile, and one of them may be corrupt: every field
+ * is read once, the sums are of the values read, and no value is trusted.
  */
 #include "board/admin.h"
 
@@ -49,7 +49,7 @@ static void put_counters(struct strbuf *t, const struct counters *c)
 		put_histogram(t, &histogram_info[i], c);
 }
 
-/* Microseconds; null: there was no request. */
+/* Microseconds; null: no request. */
 static void put_quantile(struct strbuf *t, const char *name, const struct board_recent *r, double q)
 {
 	double us = recent_quantile(r, q);
@@ -124,7 +124,7 @@ static void put_lines(struct strbuf *t, const struct board_lines *lines)
 	json_end(t, ']');
 }
 
-/* Why health says 503; nothing while it says 200. */
+/* Writes the reasons of a 503 of the health check. */
 static void put_health(struct strbuf *t, const struct board_head *head)
 {
 	uint32_t facts = BOARD_LOAD(head->health);
@@ -165,7 +165,7 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	put_lines(t, &head->lines);
 }
 
-/* --- what handlers count ---------------------------------------------------------------------- */
+/* --- metrics of handlers ---------------------------------------------------------------------- */
 
 static void put_number(struct strbuf *t, const char *name, double n)
 {

@@ -1,5 +1,5 @@
 /*
- * cache_room: asked by spawn for each keeper, by supervise when a process was killed, and by main
+ * cache_room: called by spawn for each keeper, by supervise when a process was killed, and by main
  * and reload for the warning. It ends no process.
  */
 #include "machine/cache_room.h"
@@ -16,7 +16,7 @@ enum {
 	ROOM_MIN = 1 << 20, /* halved no further */
 };
 
-/* The smaller of what the machine has and what the control group allows; 0: nobody knows. */
+/* The smaller of the machine's memory and the control group's limit; 0: unknown. */
 static uint64_t memory_there(void)
 {
 	uint64_t limit = cgroup_limits().memory;
@@ -73,7 +73,7 @@ bool cache_room_struck(struct cache_room *r, const struct conf *conf)
 	return true;
 }
 
-/* Whether the memory has not room for max-size, and the words for it. */
+/* True if the memory has no room for max-size; with a text. */
 static bool is_less(const struct conf *conf, char text[256])
 {
 	uint64_t memory = memory_there(), room = cache_room_of(conf->cache.max_size, memory, 0);

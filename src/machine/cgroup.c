@@ -1,6 +1,6 @@
 /*
- * cgroup: small files per group, from the process's own up to the mount. The master never changes
- * its own place, so that the CPUs it may use are those it was started with.
+ * cgroup: small files per group, from the process's own up to the mount. The master never moves
+ * itself, so that it may use the CPUs it was started with.
  */
 #include "machine/cgroup.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 
-/* The first line of a file, without its end. -1: there is none. */
+/* The first line of a file, without its end. -1: none. */
 static int first_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "re");
@@ -85,13 +85,13 @@ static void take_memory(struct cgroup_limits *limits, const char *line)
 {
 	uint64_t bytes;
 
-	/* Version 1 has a number for none. */
+	/* Version 1 has a number for no limit. */
 	if (sscanf(line, "%" SCNu64, &bytes) == 1 && bytes > 0 && bytes < UINT64_C(1) << 62 &&
 		(limits->memory == 0 || bytes < limits->memory))
 		limits->memory = bytes;
 }
 
-/* Takes the limits that the files of a folder set; the last is version 1's, which is mounted
+/* Takes the limits in the files of a directory; the last is version 1's, which is mounted
  * elsewhere. */
 static bool take_group(const char *folder, void *ctx)
 {
@@ -110,7 +110,7 @@ static bool take_group(const char *folder, void *ctx)
 	return false;
 }
 
-/* Calls fn for the group's folder and all above it until it answers true; whether it did. */
+/* Calls fn for the group's directory and all above it until it returns true; returns if it did. */
 static bool cgroup_walk(const char *self, const char *controller, const char *mount,
 	bool (*fn)(const char *folder, void *ctx), void *ctx)
 {
@@ -146,7 +146,7 @@ struct cgroup_limits cgroup_limits(void)
 
 /* --- kills ------------------------------------------------------------------------------------ */
 
-/* The line "oom_kill N" of a file; false: it has none. */
+/* The line "oom_kill N" of a file; false: none. */
 static bool kills_in(const char *path, uint64_t *kills)
 {
 	FILE *f = fopen(path, "re");
@@ -161,7 +161,7 @@ static bool kills_in(const char *path, uint64_t *kills)
 	return found;
 }
 
-/* A folder that is not there is another namespace's: one above it is the group's own. */
+/* A missing directory is of another namespace: one above it is the group's own. */
 static bool kills_of_group(const char *folder, void *ctx)
 {
 	static const char *const files[] = { "memory.events", "memory.oom_control" };

@@ -1,7 +1,7 @@
 /*
- * cgroup: what the control groups that h2d is in allow it, as containers and systemd's CPUQuota=
- * and MemoryMax= set them (cgroups(7); memory of version 1, too). Read when a generation is built
- * and when a process was killed; a machine without such groups limits nothing.
+ * cgroup: the limits of h2d's control groups, set by containers and systemd's CPUQuota= and
+ * MemoryMax= (cgroups(7); memory of version 1, too). Read when a generation is built and when a
+ * process was killed; a machine without such groups sets no limits.
  */
 #ifndef H2D_MACHINE_CGROUP_H
 #define H2D_MACHINE_CGROUP_H
@@ -15,7 +15,7 @@ struct cgroup_limits {
 
 /*
  * The tightest limits of the group that self names (/proc/self/cgroup) and of all above it, below
- * mount (/sys/fs/cgroup). What cannot be read limits nothing.
+ * mount (/sys/fs/cgroup). An unreadable one sets no limit.
  */
 struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
 
@@ -23,8 +23,8 @@ struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
 struct cgroup_limits cgroup_limits(void);
 
 /*
- * The number of processes of the group that were killed for want of memory, ever; where no group
- * says it, of the machine (vmstat: /proc/vmstat); where that does not either, CGROUP_UNTOLD.
+ * The number of processes of the group that were killed because memory was out; if no group counts
+ * them, of the machine (vmstat: /proc/vmstat); if that does not either, CGROUP_UNTOLD.
  */
 #define CGROUP_UNTOLD UINT64_MAX
 uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat);
@@ -33,19 +33,19 @@ uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmst
 uint64_t cgroup_kills(void);
 
 /*
- * cpus: the CPUs that h2d may run on. The workers' number and their places come from it, the
- * number of the keeper's threads, and which worker's socket a CPU's connections go to.
+ * cpus: the CPUs that h2d may run on. They decide the workers' number and places, the number of the
+ * keeper's threads, and the worker's socket for a CPU's connections.
  */
 
 enum { CPUS_MAX = 1024 };
 
-/* The CPUs' numbers, rising, at most max; how many. 0: unknown. */
+/* The CPUs' numbers, rising, at most max; returns how many. 0: unknown. */
 unsigned cpus_allowed(uint16_t *cpus, unsigned max);
 
-/* How many of them the control group leaves processor time for; at least 1. */
+/* The number of them that have processor time in the control group; at least 1. */
 unsigned cpus_usable(void);
 
-/* Has this process run on the n-th of them, counted round. */
+/* Pins this process to the n-th of them, counted round. */
 void cpus_pin(unsigned n);
 
 #endif

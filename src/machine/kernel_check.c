@@ -1,6 +1,6 @@
 /*
- * kernel_check: one function for each row of kernel_check.def, which tries it and leaves nothing
- * behind. Called by master at the start, and by main for -t.
+ * kernel_check: one function for each row of kernel_check.def, which tries it without lasting
+ * effects. Called by master at the start, and by main for -t.
  */
 #include "machine/kernel_check.h"
 
@@ -19,7 +19,7 @@
 
 enum { DESCRIPTORS_MIN = 32 };
 
-/* 0 or an errno, of a call that answers with a descriptor. */
+/* 0 or an errno, of a call that returns a descriptor. */
 static int closed(int fd)
 {
 	if (fd < 0)
@@ -33,7 +33,7 @@ static int try_openat2(void)
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
 	int error = closed((int)syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how)));
 
-	/* The folder may be gone, or out of reach: the kernel has the call. */
+	/* The directory may be missing, or out of reach: the kernel has the call. */
 	return error == ENOSYS || error == EPERM || error == EINVAL ? error : 0;
 }
 
@@ -60,7 +60,7 @@ static int try_eventfd(void)
 	return closed(eventfd(0, EFD_CLOEXEC));
 }
 
-/* As many as the master may have once it has raised its limit. */
+/* The number that the master may have after it raises its limit. */
 static int try_descriptors(void)
 {
 	struct rlimit r;

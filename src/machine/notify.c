@@ -20,8 +20,8 @@
 
 enum { FDS_MAX = 253 }; /* SCM_MAX_FD */
 
-/* How long the service manager waits for the next sign of a master that leaves: many of its looks.
- */
+/* The time that the service manager waits for the next sign of a stopping master: many of its
+ * looks. */
 #define EXTEND "EXTEND_TIMEOUT_USEC=15000000"
 
 static bool held;
@@ -103,7 +103,7 @@ void notify_reloading(const char *text)
 
 void notify_watchdog(void)
 {
-	/* Only where the service manager waits for it (sd_watchdog_enabled(3)). */
+	/* Only if the service manager waits for it (sd_watchdog_enabled(3)). */
 	if (getenv("WATCHDOG_USEC") != NULL)
 		notify_fds("WATCHDOG=1\n", NULL, 0);
 }

@@ -1,7 +1,7 @@
 /*
- * notify: tells the service manager how the master is (the protocol of sd_notify(3), one datagram
- * per message to $NOTIFY_SOCKET). Without that variable nothing is sent. Notify never fails: a
- * manager that does not listen is no reason not to serve.
+ * notify: reports the master's state to the service manager (the protocol of sd_notify(3), one
+ * datagram per message to $NOTIFY_SOCKET). Without that variable it sends no messages. Notify never
+ * fails: h2d serves even if the manager does not listen.
  */
 #ifndef H2D_MACHINE_NOTIFY_H
 #define H2D_MACHINE_NOTIFY_H
@@ -9,24 +9,24 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Each with a STATUS line; text is cut at 500 bytes and must not hold newlines. */
+/* Each with a STATUS line; text is cut at 500 bytes and must have no newlines. */
 void notify_ready(const char *text);
 void notify_reloading(const char *text); /* with MONOTONIC_USEC */
-/* The master turns, and no process is beyond repair. */
+/* The master's loop turns, and no process has failed for good. */
 void notify_watchdog(void);
-/* With more time to stop than the service manager would give by itself. */
+/* With more time to stop than the service manager's default. */
 void notify_stopping(const char *text);
 
-/* The master that stops still turns: it is given more time once again. */
+/* The stopping master's loop still turns: requests more time again. */
 void notify_leaving(void);
 
-/* From now on that process is the service, which must be one of its control group. */
+/* Makes that process the service's main one; it must be in its control group. */
 void notify_main_pid(pid_t pid);
 
 /* Any message, with n descriptors, 253 at most. */
 void notify_fds(const char *msg, const int *fds, unsigned n);
 
-/* While it is held nothing is sent: another process speaks for the service. */
+/* While held no message is sent: another process reports for the service. */
 void notify_hold(bool hold);
 
 #endif

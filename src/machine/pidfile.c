@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 
-/* A look by `h2d -s` holds the lock for a moment; a master holds it for good. */
+/* A check by `h2d -s` holds the lock for a moment; a master holds it for good. */
 static int lock_patiently(int fd)
 {
 	for (int tries = 0; tries < 10; tries++) {
@@ -32,7 +32,7 @@ static int lock_patiently(int fd)
 	return -1;
 }
 
-/* Whether fd is still what path names: a master that leaves unlinks the file it had locked. */
+/* True if fd is still path's file: a master that exits unlinks the file it had locked. */
 static bool still_named(int fd, const char *path)
 {
 	struct stat a, b;
@@ -46,7 +46,7 @@ int pidfile_name(const struct pidfile *p, pid_t pid)
 	char text[16];
 	int n = snprintf(text, sizeof(text), "%d\n", (int)pid);
 
-	/* The new number in one write; only then what an older, longer one left behind. */
+	/* The new number in one write; only then the rest of an older, longer one is cut. */
 	if (pwrite(p->fd, text, (size_t)n, 0) != n || ftruncate(p->fd, n) < 0)
 		return -errno;
 	return 0;
@@ -116,7 +116,8 @@ void pidfile_close(struct pidfile *p)
 {
 	if (p->fd < 0)
 		return;
-	/* Unlinked while locked, and only if it is ours: nobody can have taken the name over. */
+	/* Unlinked while locked, and only if it is ours: no other process can have taken the
+	 * name. */
 	if (p->mine && still_named(p->fd, p->path))
 		unlink(p->path);
 	close(p->fd);

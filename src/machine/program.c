@@ -1,6 +1,6 @@
 /*
- * program: keeps how the program was called, and runs it again; see program.h. program_exec() is
- * called in a process that was forked for it, never in the master itself.
+ * program: keeps the program's call, and repeats it; see program.h. program_exec() is called in a
+ * process that was forked for it, never in the master itself.
  */
 #include "machine/program.h"
 
@@ -27,7 +27,7 @@ static size_t program_count(char **list)
 	return n;
 }
 
-/* A copy has room for some more in front of the NULL. */
+/* A copy has room for some more before the NULL. */
 static char **program_copy(char **list)
 {
 	size_t n = program_count(list);
@@ -61,8 +61,8 @@ static int is_single_use(const char *variable)
 }
 
 /*
- * As execvpe(3), but that a file which is no program is an error: it gives that to a shell. Of all
- * errors the one that is not "no such file" counts.
+ * execvpe(3) except that a file which is no program is an error, not a shell script. Of all errors
+ * one other than "no such file" counts.
  */
 static int program_run(const char *name, char **argv, char **env)
 {

@@ -1,7 +1,6 @@
 /*
- * program: how this program was called: arguments, environment and, as nobody changes it, the
- * working directory; and the way to run it once more. Main keeps it before anything changes the
- * environment; upgrade runs it.
+ * program: this program's call: arguments, environment and, as it never changes, the working
+ * directory; and a way to repeat it. Main keeps it before the environment changes; upgrade runs it.
  */
 #ifndef H2D_MACHINE_PROGRAM_H
 #define H2D_MACHINE_PROGRAM_H
@@ -14,9 +13,9 @@ struct program {
 int program_keep(struct program *p, char **argv);
 
 /*
- * Replaces this process, by what argv[0] names now, found as a shell finds it. variables: at most
- * eight "NAME=value" and a NULL, added to the environment. What was meant for one process
- * (LISTEN_PID and the like) is left out, and WATCHDOG_PID becomes this one. -errno.
+ * Replaces this process by the present program argv[0], found like by a shell. variables: at most
+ * eight "NAME=value" and a NULL, added to the environment. Variables for a single process
+ * (LISTEN_PID and the like) are removed, and WATCHDOG_PID becomes this one. -errno.
  */
 int program_exec(const struct program *p, const char *const *variables);
 

@@ -1,6 +1,6 @@
 /*
- * reap: computes when a process that died is started again, and puts wait(2) statuses into words.
- * Supervise calls it for each death. Reap knows no process, no clock and no loop.
+ * reap: computes when a dead process is restarted, and describes wait(2) statuses. Supervise calls
+ * it for each death. Reap uses no process, no clock and no loop.
  */
 #include "machine/reap.h"
 

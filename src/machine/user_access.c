@@ -1,6 +1,6 @@
 /*
  * user_access: tries files in a child process that has become the workers' user for good: the
- * kernel answers for modes, groups, ACLs and the folders above.
+ * kernel checks modes, groups, ACLs and the directories above.
  */
 #include "machine/user_access.h"
 
@@ -17,12 +17,12 @@
 #include "image/beneath.h"
 #include "sandbox/sandbox_paths.h"
 
-enum { LIMIT_S = 5, REFUSED_MAX = 5 }; /* a file system that hangs must not hold up a reload */
+enum { LIMIT_S = 5, REFUSED_MAX = 5 }; /* a file system that hangs must not block a reload */
 
 struct user_access {
 	conf_fault_fn *warn;
 	void *ctx;
-	const char *users; /* the password file that was looked at last */
+	const char *users; /* the last checked password file */
 	unsigned nrefused;
 };
 
@@ -44,7 +44,7 @@ static void user_root(const struct user_access *u, const char *root, const struc
 		user_told(u, at, "root", root, errno, "the workers cannot read it");
 }
 
-/* Opens name below root as the workers do: a folder of uploads, or a file to send. */
+/* Opens name below root like the workers: a directory of uploads, or a file to send. */
 static void user_beneath(const struct user_access *u, const struct conf_server *s, const char *root,
 	const char *name, const struct conf_pos *pos, const char *key, const char *means)
 {
@@ -77,18 +77,18 @@ static void user_refused(void *ctx, unsigned line, struct slice user, const char
 		u->warn(u->ctx, &(struct conf_pos){ .file = u->users, .line = line }, text);
 }
 
-/* root: that in which the fallback is looked for. */
+/* root: of the fallback. */
 static void user_scope(struct user_access *u, const struct conf_server *s, const char *root,
 	const struct conf_scope *scope)
 {
 	const char *users = scope->auth_basic_file;
-	bool inner = scope != &s->scope; /* inherited keys are told of its server */
+	bool inner = scope != &s->scope; /* inherited keys are reported for its server */
 	int error;
 
 	if (*root != '\0' && *scope->fallback != '\0' && !(inner && scope->fallback_at.outer > 0))
 		user_beneath(u, s, root, scope->fallback, &scope->fallback_at, "fallback",
 			"what is not there is answered with an error until it can be read");
-	/* Each file once, where locations that follow each other have the same. */
+	/* Each file once, if successive locations have the same. */
 	if (*users == '\0' || (inner && scope->auth_basic_file_at.outer > 0) ||
 		(u->users != NULL && strcmp(u->users, users) == 0))
 		return;
@@ -118,7 +118,7 @@ static void user_server(struct user_access *u, const struct conf_server *s)
 	}
 }
 
-/* A path that a handler opens itself; one that is written may have yet to be made. */
+/* A path that a handler opens itself; a written one may not exist yet. */
 static void user_handler(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {

@@ -1,7 +1,7 @@
 /*
- * user_access: warns of files and folders that the configuration names and the workers' user may
- * not open: roots, folders of uploads, password files, pages, paths of handlers. None of it is a
- * fault, since files may come later; but nothing else would say it before the first request does.
+ * user_access: warns of the configuration's files and directories that the workers' user may not
+ * open: roots, directories of uploads, password files, pages, paths of handlers. None of it is a
+ * fault, since files may come later; but else the first request would reveal it.
  */
 #ifndef H2D_MACHINE_USER_ACCESS_H
 #define H2D_MACHINE_USER_ACCESS_H
@@ -10,8 +10,8 @@
 #include "sandbox/privs.h"
 
 /*
- * Calls warn once per thing that is wrong, from a child process, whose output must not need the
- * caller's memory; blocks until that is done, a few seconds at most. conf has no fault.
+ * Calls warn once per problem, from a child process, whose output must not need the caller's
+ * memory; blocks until that is done, a few seconds at most. conf has no fault.
  */
 void user_access_check(
 	const struct conf *conf, const struct privs *privs, conf_fault_fn *warn, void *ctx);

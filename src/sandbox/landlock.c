@@ -1,6 +1,7 @@
 /*
- * landlock: makes the three system calls, for which the C library has no functions, and asks of
- * each kernel only what its version knows. Called by sandbox.c alone; it knows nothing of h2d.
+ * landlock: makes the three system calls, for which the C library has no functions, and requests
+ * only rights known to the kernel's version. Called by sandbox.c alone; independent of the rest of
+ * h2d.
  */
 #include "sandbox/landlock.h"
 
@@ -13,7 +14,7 @@
 #ifdef HAVE_LINUX_LANDLOCK_H
 #include <linux/landlock.h>
 
-/* Rights of versions that are newer than the oldest headers h2d is built with. */
+/* Rights newer than the oldest headers of a build of h2d. */
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif
@@ -31,7 +32,7 @@ enum {
 	FIRST_RIGHTS = 13, /* bits of ABI_FIRST */
 };
 
-/* struct landlock_ruleset_attr as it is since ABI_SCOPE; a kernel takes a shorter one, too. */
+/* struct landlock_ruleset_attr since ABI_SCOPE; a kernel takes a shorter one, too. */
 struct ruleset {
 	uint64_t fs, net, scoped;
 };

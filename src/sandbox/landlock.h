@@ -1,7 +1,7 @@
 /*
- * landlock: the kernel's rules for which files a process may open (landlock(7)). Sandbox makes a
- * ruleset in a new process while that may still look at every path, and puts it into force when the
- * process has become its user. Nothing takes it off again.
+ * landlock: the kernel's rules for a process's files (landlock(7)). Sandbox makes a ruleset in a
+ * new process while that can still open every path, and enforces it when the process has become its
+ * user. It cannot be removed.
  */
 #ifndef H2D_SANDBOX_LANDLOCK_H
 #define H2D_SANDBOX_LANDLOCK_H
@@ -16,19 +16,19 @@ struct landlock {
 	int abi;
 };
 
-/* The version of the kernel's Landlock; 0: it has none, or this build does not. */
+/* The version of the kernel's Landlock; 0: none, or this build has none. */
 int landlock_abi(void);
 
-/* A ruleset that allows nothing, but network: all of TCP. 0, or -errno. */
+/* Makes a ruleset that allows no access, except network: all of TCP. 0, or -errno. */
 int landlock_new(struct landlock *l, bool network);
 
 /*
- * Allows LANDLOCK_… for the file or folder behind fd (O_PATH will do) and all that is below it,
- * now and later; another that takes its name later is not meant. 0, or -errno.
+ * Allows LANDLOCK_… for the file or directory of fd (O_PATH is enough) and all below it, now and
+ * later; not for one that takes its name later. 0, or -errno.
  */
 int landlock_allow(const struct landlock *l, int fd, unsigned rights);
 
-/* From now on it holds for this process; no_new_privs must be set. Closes l. 0, or -errno. */
+/* Enforces it for this process; no_new_privs must be set. Closes l. 0, or -errno. */
 int landlock_enter(struct landlock *l);
 
 #endif

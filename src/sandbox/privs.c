@@ -1,7 +1,7 @@
 /*
- * privs: changes from root to the configured user. privs_find() asks the user database, in the
- * master; privs_drop() makes system calls only and is the one place where identities change. It
- * takes no library to give up all capabilities.
+ * privs: changes from root to the configured user. privs_find() reads the user database, in the
+ * master; privs_drop() makes system calls only, and only there do identities change. It needs no
+ * library to drop all capabilities.
  */
 #include "sandbox/privs.h"
 
@@ -63,7 +63,7 @@ bool privs_same(const struct privs *a, const struct privs *b)
 
 int privs_epoll(void)
 {
-	/* Users above 2^31 are given to nobody (systemd's UIDS-GIDS). */
+	/* Users above 2^31 are never assigned (systemd's UIDS-GIDS). */
 	uid_t own = UINT32_C(1) << 31 | (uid_t)getpid(), real = getuid();
 	int fd = -1;
 
@@ -75,8 +75,8 @@ int privs_epoll(void)
 	return fd;
 }
 
-/* Capabilities that exec of a privileged file could give back go. Before the change of user, which
- * takes the right to do so. */
+/* Drops capabilities that exec of a privileged file could give back. Before the change of user,
+ * which removes the right to do so. */
 static int drop_bounding(void)
 {
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
@@ -101,7 +101,7 @@ static int change_user(const struct privs *p)
 	if (setgroups((size_t)p->ngroups, p->groups) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
 		setresuid(p->uid, p->uid, p->uid) < 0)
 		return -errno;
-	/* A way back would make all of this decoration. */
+	/* A way back would defeat all of this. */
 	if (p->uid != 0 && setresuid(0, 0, 0) == 0)
 		return -EPERM;
 	return 0;
@@ -120,7 +120,7 @@ int privs_drop(const struct privs *p, bool capabilities)
 	if (rc == 0 && capabilities)
 		rc = drop_capabilities();
 #ifdef __SANITIZE_ADDRESS__
-	/* LeakSanitizer traces its own process, which the change of identity has just forbidden. */
+	/* LeakSanitizer traces its own process, which the change of user has just forbidden. */
 	if (rc == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		rc = -errno;
 #endif

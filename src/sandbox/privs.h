@@ -12,7 +12,7 @@
 enum { PRIVS_GROUPS = 64 };
 
 struct privs {
-	bool drop; /* false: the children stay what the master is */
+	bool drop; /* false: the children keep the master's user */
 	uid_t uid;
 	gid_t gid;
 	gid_t groups[PRIVS_GROUPS];
@@ -26,19 +26,18 @@ struct privs {
  */
 int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
 
-/* Whether both may do the same. */
+/* True if both have the same permissions. */
 bool privs_same(const struct privs *a, const struct privs *b);
 
 /*
- * In a child, before privs_drop(): an epoll instance whose watches the kernel counts for nobody
- * else, so that another process of the user cannot use up their number (epoll(7)); -1: only root
- * can have one.
+ * In a child, before privs_drop(): an epoll instance with a separate count of watches, so that
+ * another process of the user cannot use up their number (epoll(7)); -1: only root can have one.
  */
 int privs_epoll(void);
 
 /*
- * In a child: becomes that user, for good, and gives up gaining privileges by exec. capabilities:
- * those of every set go, whoever the user is. 0, or -errno.
+ * In a child: becomes that user, for good, and cannot gain privileges by exec. capabilities: drops
+ * all sets, for any user. 0, or -errno.
  */
 int privs_drop(const struct privs *p, bool capabilities);
 

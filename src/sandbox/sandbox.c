@@ -1,6 +1,6 @@
 /*
- * sandbox: puts the steps into their order: the ruleset is made while every path can be looked at,
- * and holds once the process is its user. It runs in the child, but for the line of the log.
+ * sandbox: runs the steps in order: the ruleset is made while every path can be opened, and
+ * enforced once the process is its user. It runs in the child, except for the log line.
  */
 #include "sandbox/sandbox.h"
 
@@ -18,13 +18,13 @@
 #include "sandbox/sandbox_paths.h"
 #include "sandbox/seccomp.h"
 
-/* A ruleset under way: rc says that a path is not in it and should be, -errno. */
+/* A ruleset being made: rc is the -errno of a path that is missing in it. */
 struct rules {
 	struct landlock *landlock;
 	int rc;
 };
 
-/* A path that is not there, or not to be looked at, cannot be allowed; the start has warned. */
+/* A missing or unreadable path cannot be allowed; the start has warned. */
 static bool names_nothing(int error)
 {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES ||
@@ -32,8 +32,8 @@ static bool names_nothing(int error)
 }
 
 /*
- * A path that is there and was not allowed would be out of reach for as long as the process lives:
- * so it ends, and another one tries again.
+ * An existing path that was not allowed would be out of reach for the life of the process: so it
+ * ends, and another one tries again.
  */
 static void allow(void *ctx, const char *path, unsigned rights)
 {
@@ -46,7 +46,7 @@ static void allow(void *ctx, const char *path, unsigned rights)
 	if (fd < 0 && names_nothing(errno))
 		return;
 	rc = fd >= 0 ? landlock_allow(r->landlock, fd, rights) : -errno;
-	if (rc == -EBADFD) { /* Landlock knows no file system of that kind */
+	if (rc == -EBADFD) { /* Landlock does not support that kind of file system */
 		log_warn("Landlock: %s: %s", path, strerror(-rc));
 	} else if (rc < 0) {
 		log_error("%s: %s", path, strerror(-rc));
@@ -56,14 +56,14 @@ static void allow(void *ctx, const char *path, unsigned rights)
 		close(fd);
 }
 
-/* Whether the configuration's further paths and calls are for this kind. */
+/* True if the configuration's further paths and calls are for this kind. */
 static bool takes_more(const struct sandbox *s)
 {
 	return s->paths & SANDBOX_MORE;
 }
 
-/* Says why this process may not go on: what a kernel has, and the configuration asks for, holds, or
- * nothing is served. */
+/* Logs why this process must end: a restriction that the kernel has and the configuration requires
+ * must be in force to serve. */
 static int unconfined(int rc, const char *what, const char *key)
 {
 	if (rc < 0)
@@ -73,7 +73,7 @@ static int unconfined(int rc, const char *what, const char *key)
 	return rc;
 }
 
-/* l->fd is -1 where there is to be none. */
+/* l->fd is -1 if there is to be none. */
 static int make_ruleset(struct landlock *l, const struct sandbox *s, const struct conf *conf)
 {
 	struct rules rules = { l, 0 };
@@ -99,7 +99,7 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 	const struct conf_sandbox *c = &conf->sandbox;
 	struct seccomp filter = { .calls = s->calls, .log = c->seccomp == SECCOMP_LOG };
 
-	/* A kind without a list of its own is refused nothing. */
+	/* A kind without a list may make all calls. */
 	if (c->seccomp == SECCOMP_OFF || s->calls == 0 || !seccomp_built() || !seccomp_there())
 		return 0;
 	if (strcmp(conf->error_log, "syslog") == 0)
@@ -113,15 +113,15 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 }
 
 /*
- * The kernel holds all descriptors that a user has in flight (unix(7)) against the limit of the
- * process that sends: one kind cannot use up what another one needs. A message has 253 at most.
+ * The kernel compares all of a user's descriptors in flight (unix(7)) with the limit of the sending
+ * process: so one kind cannot use up those of another. A message has 253 at most.
  */
 static void lower_limit(void)
 {
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return; /* kernel_check has said so */
+		return; /* kernel_check has reported it */
 	r.rlim_max = sandbox_fewer(r.rlim_max);
 	if (r.rlim_cur > r.rlim_max)
 		r.rlim_cur = r.rlim_max;

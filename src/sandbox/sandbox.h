@@ -1,7 +1,7 @@
 /*
- * sandbox: what a child process gives up when it starts, for good: root, capabilities, gaining
+ * sandbox: the rights that a child process drops when it starts, for good: root, capabilities,
  * privileges by exec, files and system calls that its kind does not need. Spawn calls it when the
- * child has closed what it does not get, before its first thread. The master stays what it is.
+ * child has closed other descriptors, before its first thread. The master keeps its rights.
  */
 #ifndef H2D_SANDBOX_SANDBOX_H
 #define H2D_SANDBOX_SANDBOX_H
@@ -18,22 +18,21 @@ struct sandbox {
 	bool fewer;     /* its limit of descriptors is below that of the other kinds */
 };
 
-/* The limit of descriptors of a kind that has fewer, where others have that one. */
+/* The limit of descriptors of a kind with fewer, if others have limit. */
 static inline uint64_t sandbox_fewer(uint64_t limit)
 {
 	return limit - limit / 4;
 }
 
-/* Gives up all other rights; a right that the kernel cannot take is logged. *epfd: an epoll
- * instance, of which the process may make no other. 0, or -errno: then the process must not serve.
- */
+/* Drops all other rights; logs those that the kernel cannot take. *epfd: an epoll instance; the
+ * process may make no other. 0, or -errno: then the process must not serve. */
 int sandbox_enter(
 	const struct sandbox *s, const struct conf *conf, const struct privs *privs, int *epfd);
 
-/* In the master: one line of the log about what is in force for its children. */
+/* In the master: logs one line about its children's restrictions. */
 void sandbox_log(const struct conf *conf);
 
-/* The parts that this build has, as words for -V: " landlock seccomp", or less. */
+/* The parts in this build, as words for -V: " landlock seccomp", or less. */
 const char *sandbox_built(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * sandbox_paths: walks the configuration, and the symbolic links of paths in it. Called by
- * sandbox.c in a new process. It opens nothing; of the file system it asks what links say.
+ * sandbox.c in a new process. It opens no files; it only reads links.
  */
 #include "sandbox/sandbox_paths.h"
 
@@ -18,7 +18,8 @@
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
 
 /*
- * Thousands of roots mostly lie in few folders, which are looked at once: known has flags by path.
+ * Thousands of roots are mostly in few directories, which are checked once: known has flags by
+ * path.
  */
 struct way {
 	sandbox_path_fn *fn;
@@ -29,13 +30,13 @@ struct way {
 };
 
 enum {
-	KNOWN_LINK = 1, /* it was looked whether it is one, and where to */
+	KNOWN_LINK = 1, /* it was checked for a link, and followed */
 	KNOWN_WALKED = 2,
-	KNOWN_FOLDER = 4, /* something in it was asked for */
+	KNOWN_FOLDER = 4, /* a path in it was requested */
 	KNOWN_OPEN = 8,   /* and it was allowed as a whole */
 };
 
-/* Whether path has flag already; from now on it does, unless memory is out. */
+/* True if path has flag; from now on it does, unless memory is out. */
 static bool knew(struct way *w, const char *path, size_t n, unsigned flag)
 {
 	struct slice name = slice_of(path, n);
@@ -51,7 +52,7 @@ static bool knew(struct way *w, const char *path, size_t n, unsigned flag)
 	return false;
 }
 
-/* The folder that path lies in. True: it is allowed as a whole. */
+/* The directory of path. True: it is allowed as a whole. */
 static bool folder_of(struct way *w, char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -73,7 +74,7 @@ static bool folder_of(struct way *w, char *path)
 
 static void sandbox_paths_walk(struct way *w, const char *path);
 
-/* True: path, cut at end, is a link. What it leads to is walked. */
+/* True: path, cut at end, is a link. Walks its target. */
 static bool sandbox_paths_follow(struct way *w, const char *path, size_t end)
 {
 	char link[PATH_BYTES], text[PATH_BYTES], to[2 * PATH_BYTES];
@@ -97,7 +98,7 @@ static bool sandbox_paths_follow(struct way *w, const char *path, size_t end)
 	return true;
 }
 
-/* Goes an absolute path: each link on the way, then the folder it ends in, and where it ends. */
+/* Walks an absolute path: each link on the way, then the last directory, and its end. */
 static void sandbox_paths_walk(struct way *w, const char *path)
 {
 	char end[PATH_BYTES];
@@ -198,7 +199,7 @@ static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_
 		fn(ctx, paths->v[i], rights);
 }
 
-/* A file that is read may be replaced by rename(2); written is a folder, and where a link leads. */
+/* A file to read may be replaced by rename(2); to write it is a directory, and a link's target. */
 static void of_handler(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {
@@ -217,19 +218,18 @@ static void of_handler(
 		w->fn(w->ctx, folder, LANDLOCK_WRITE);
 }
 
-/* Devices that libraries of handlers read: SQLite without random bytes takes time and process ID
- * for them. */
+/* Devices for libraries of handlers: without random bytes SQLite uses time and process ID. */
 static const char *const devices[] = { "/dev/null", "/dev/random", "/dev/urandom" };
 
-/* Files that getaddrinfo(3) reads, and the certificates by which TLS libraries check servers: those
- * of Debian are links. */
+/* Files of getaddrinfo(3), and the certificates with which TLS libraries check servers: Debian's
+ * are links. */
 static const char *const network[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
 	"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services", "/etc/ssl/certs",
 	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates" };
 
 #ifdef __SANITIZE_ADDRESS__
-/* Where a leak is looked for, and where the names of functions are that a report has. */
+/* For leak detection, and for the function names of a report. */
 static const char *const reports[] = { "/proc", "/proc/self/exe", "/lib", "/usr/lib" };
 #endif
 

@@ -1,8 +1,8 @@
 /*
- * seccomp: makes the filter from syscalls.def, twice, and takes it if both are the same: when it
- * finds no memory, libseccomp 2.5 may make another one and say nothing, or turn for ever. Called by
- * sandbox.c alone, in a new process without threads. A call that is not listed fails and does not
- * kill: an unforeseen one of a library would else take all connections of a worker with it.
+ * seccomp: makes the filter from syscalls.def, twice, and takes it if both are the same: without
+ * memory libseccomp 2.5 may silently make another one, or loop for ever. Called by sandbox.c alone,
+ * in a new process without threads. A call that is not listed fails and does not kill: an
+ * unforeseen one of a library would else end all connections of a worker.
  */
 #include "sandbox/seccomp.h"
 
@@ -10,7 +10,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
-/* A kernel that takes filters looks for this one, and does not find it. */
+/* A kernel with filters looks for this one, and does not find it. */
 bool seccomp_there(void)
 {
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno == EFAULT;
@@ -36,7 +36,7 @@ bool seccomp_there(void)
 
 #include "base/log.h"
 
-/* A hundred times of what a filter takes. */
+/* A hundred times the usual time. */
 enum { MAKE_MS = 500 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -88,12 +88,12 @@ static void seccomp_add(struct filter *f, uint32_t action, const char *name)
 {
 	int nr = seccomp_syscall_resolve_name(name);
 
-	/* A call that the library or this architecture does not have can be made by nobody. */
+	/* A call unknown to the library or this architecture cannot be made. */
 	if (nr >= 0)
 		keep_error(f, seccomp_rule_add_array(f->ctx, action, nr, 0, NULL));
 }
 
-/* The library's own macros leave a member of it out, which clang warns of. */
+/* The library's own macros omit a member, which clang warns of. */
 static struct scmp_arg_cmp arg_is(unsigned arg, enum scmp_compare op, scmp_datum_t value)
 {
 	return (struct scmp_arg_cmp){ .arg = arg, .op = op, .datum_a = value };
@@ -104,9 +104,9 @@ static void add_if(struct filter *f, uint32_t action, int nr, struct scmp_arg_cm
 	keep_error(f, seccomp_rule_add_array(f->ctx, action, nr, 1, &arg));
 }
 
-/* --- what is allowed -------------------------------------------------------------------------- */
+/* --- allowed calls ---------------------------------------------------------------------------- */
 
-/* Calls of the table that only these values of their arguments allow. */
+/* Calls of the table allowed only with these values of their arguments. */
 static void add_only(struct filter *f)
 {
 	for (size_t i = 0; i < LENGTH(conditions); i++) {
@@ -125,7 +125,7 @@ static void add_only(struct filter *f)
 
 #ifdef __SANITIZE_ADDRESS__
 
-/* Calls of whole processes, and without conditions those that are conditional else. */
+/* Calls on whole processes, and unconditionally those that are else conditional. */
 static void add_conditional(struct filter *f)
 {
 	static const char *const names[] = {
@@ -139,10 +139,10 @@ static void add_conditional(struct filter *f)
 
 #else
 
-/* Calls of which bits of an argument decide, or a value that is known now. */
+/* Calls allowed by bits of an argument, or by a value known now. */
 static void add_conditional(struct filter *f)
 {
-	/* Memory never becomes code. */
+	/* Memory must not become code. */
 	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), SCMP_A2_64(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	/* Threads, no processes. clone3 hides its flags: without it the C library uses clone. */
@@ -153,7 +153,7 @@ static void add_conditional(struct filter *f)
 			SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 	/* abort(3) */
 	add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), arg_is(0, SCMP_CMP_EQ, (scmp_datum_t)getpid()));
-	/* Never the other way: listening sockets are shared. */
+	/* Not for receiving: listening sockets are shared. */
 	if (f->s->calls & SECCOMP_NETWORK)
 		keep_error(f,
 			seccomp_rule_add(f->ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2,
@@ -180,7 +180,7 @@ static bool is_allowed(const struct seccomp *s, const char *name)
 	return false;
 }
 
-/* Each line for syslog opens its socket anew; no other socket is made. */
+/* Each line for syslog opens its socket again; no other socket is made. */
 static void add_socket(struct filter *f)
 {
 	if (is_allowed(f->s, "socket"))
@@ -220,7 +220,7 @@ static void add_all(struct filter *f)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Takes what was written to a pipe of so many bytes, whose other end is closed. */
+/* Reads the content of a pipe of so many bytes, whose other end is closed. */
 static int read_program(int fd, size_t room, struct seccomp_program *p)
 {
 	void *insns = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -232,21 +232,21 @@ static int read_program(int fd, size_t room, struct seccomp_program *p)
 	n = read(fd, insns, room);
 	if (n < 0)
 		return -errno;
-	/* A pipe that is full may have been too small. */
+	/* A full pipe may have been too small. */
 	if (n == 0 || (size_t)n == room)
 		return -EFBIG;
 	p->size = (size_t)n;
 	return 0;
 }
 
-/* By a pipe, which every kernel has; the library writes it at once. */
+/* Through a pipe, which every kernel has; the library writes it at once. */
 static int export_program(const struct filter *f, struct seccomp_program *p)
 {
 	int fds[2], rc = f->rc;
 
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* A search tree: what is not listed, or has conditions, is found in seven steps. */
+	/* A search tree: unlisted calls, or those with conditions, are found in seven steps. */
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (rc < 0)
@@ -275,8 +275,7 @@ static int build(const struct seccomp *s, struct seccomp_program *p)
 	return rc;
 }
 
-/* The kernel ends this process (SIGVTALRM) when it has used up so much processor time; 0: it does
- * not any more. */
+/* Makes the kernel end this process (SIGVTALRM) after so much processor time; 0: no more. */
 static void end_after(int ms)
 {
 	const struct itimerval timer = { .it_value.tv_usec = ms * 1000 };

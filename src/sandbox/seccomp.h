@@ -1,6 +1,6 @@
 /*
- * seccomp: the list of system calls that a child may make (seccomp(2), by libseccomp). Sandbox puts
- * it into force as the last step before the child's own function; syscalls.def has the list.
+ * seccomp: the list of system calls that a child may make (seccomp(2), by libseccomp). Sandbox
+ * enforces it as the last step before the child's own function; syscalls.def has the list.
  */
 #ifndef H2D_SANDBOX_SECCOMP_H
 #define H2D_SANDBOX_SECCOMP_H
@@ -13,7 +13,7 @@ enum seccomp_calls {
 	SECCOMP_EVERY = 1,
 	SECCOMP_FILES = 2,    /* to open files */
 	SECCOMP_WORKER = 4,   /* to store them */
-	SECCOMP_KEEPER = 8,   /* to watch them, to be nice */
+	SECCOMP_KEEPER = 8,   /* to watch them, to lower its priority */
 	SECCOMP_SERVE = 16,   /* to accept connections and use them */
 	SECCOMP_NETWORK = 32, /* to make connections */
 	SECCOMP_SYSLOG = 64,  /* to send lines to syslogd */
@@ -21,19 +21,19 @@ enum seccomp_calls {
 
 struct seccomp {
 	unsigned calls;    /* SECCOMP_… */
-	bool log;          /* allow every call, and have the kernel's log name what is not listed */
+	bool log;          /* allow every call, and log unlisted ones by the kernel */
 	char *const *more; /* names of further calls */
 	unsigned nmore;
 };
 
-/* A filter as the kernel takes it. */
+/* A filter for the kernel. */
 struct seccomp_program {
 	void *insns; /* of struct sock_filter; mapped */
 	size_t size; /* bytes */
-	size_t room; /* bytes that are mapped */
+	size_t room; /* mapped bytes */
 };
 
-/* This build has it; this kernel has it, and takes filters. */
+/* True if this build has it; if this kernel has it, and takes filters. */
 bool seccomp_built(void);
 bool seccomp_there(void);
 
@@ -43,7 +43,7 @@ int seccomp_make(const struct seccomp *s, struct seccomp_program *p);
 /* A program of zeros is none. */
 void seccomp_drop(struct seccomp_program *p);
 
-/* From now on it holds for this process; no_new_privs must be set. 0, or -errno: nothing holds. */
+/* Enforces it for this process; no_new_privs must be set. 0, or -errno: not in force. */
 int seccomp_enter(const struct seccomp *s);
 
 #endif

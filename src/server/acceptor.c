@@ -1,9 +1,9 @@
 /*
  * acceptor: accepts by the strategy that workers use for their own sockets, chooses a worker
  * (acceptor_balance) among those whose inbox has credits (acceptor_inbox), and sends in batches, at
- * the end of a turn. While no inbox is open it accepts nothing: connections wait in the kernel's
- * queues, where other processes could take them. What it holds between accept and send is all that
- * its death costs.
+ * the end of a turn. While no inbox is open it does not accept: connections wait in the kernel's
+ * queues, where other processes can take them. Its death costs only connections between accept and
+ * send.
  */
 #include "server/acceptor.h"
 
@@ -21,11 +21,11 @@
 #include "server/dispatch.h"
 
 enum {
-	LOOK_MS = 10, /* while nobody is open: a worker that comes up tells nobody */
+	LOOK_MS = 10, /* while none is open: no event reports a new worker */
 	SECOND_MS = 1000,
 };
 
-/* A slot, and the watch that tells when its worker has received something. */
+/* A slot, and the watch that reports that its worker has received connections. */
 struct slot {
 	struct acceptor_inbox inbox;
 	struct watch received;
@@ -44,8 +44,8 @@ struct acceptor {
 	unsigned nslots;
 	struct acceptor_choice *choices;
 	struct board_worker *found;
-	uint32_t changes; /* of the scoreboard, when it was looked at last */
-	bool waits;       /* nobody is open */
+	uint32_t changes; /* of the scoreboard, at the last check */
+	bool waits;       /* none is open */
 	bool draining;
 	struct task flush;
 	struct timer look; /* while it waits */
@@ -53,7 +53,7 @@ struct acceptor {
 	struct timer deadline; /* of a drain */
 };
 
-/* --- who is open ------------------------------------------------------------------------------ */
+/* --- open inboxes ----------------------------------------------------------------------------- */
 
 /* Finds the process behind each inbox. */
 static void find_workers(struct acceptor *a)
@@ -70,7 +70,7 @@ static void find_workers(struct acceptor *a)
 		acceptor_inbox_behind(&a->slots[i].inbox, a->found[i]);
 }
 
-/* The choices as they stand; whether one is open. */
+/* Updates the choices; true if one is open. */
 static bool any_open(struct acceptor *a)
 {
 	bool any = false;
@@ -142,7 +142,7 @@ static void on_flush(struct task *t)
 	leave_if_done(a);
 }
 
-/* No worker is up: one comes, and reads what waits in its inbox. -1: there is no room. */
+/* No worker is up: one will come, and read its inbox. -1: there is no room. */
 static int any_hand(const struct acceptor *a)
 {
 	for (unsigned i = 0; i < a->nslots; i++)
@@ -344,7 +344,7 @@ static int start(struct acceptor *a)
 			&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL,
 			0);
 	if (rc == -EPIPE)
-		rc = 0; /* the loop learns of a master that is gone */
+		rc = 0; /* the loop notices a dead master */
 	timer_arm(&a->loop.wheel, &a->second, clock_ms() + SECOND_MS);
 	return rc;
 }

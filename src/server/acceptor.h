@@ -1,7 +1,7 @@
 /*
  * acceptor: the process that accepts the connections of all public listeners and passes each to a
- * worker, where `dispatch` is acceptor. A generation has one, with inboxes of its own. The master
- * calls acceptor_run() after the fork; the acceptor reads nothing of a connection.
+ * worker, with dispatch = acceptor. A generation has one, with its own inboxes. The master calls
+ * acceptor_run() after the fork; the acceptor never reads from a connection.
  */
 #ifndef H2D_SERVER_ACCEPTOR_H
 #define H2D_SERVER_ACCEPTOR_H
@@ -17,44 +17,44 @@
 int acceptor_run(const struct gifts *args);
 
 /*
- * acceptor_balance: which worker gets a connection, by the key `balance`: a pure function of what
- * is known of the workers and of the peer. The acceptor calls it for each connection; it looks at
- * no process and keeps nothing but whose turn it is.
+ * acceptor_balance: chooses a connection's worker, by the key `balance`: a pure function of the
+ * workers' facts and the peer. The acceptor calls it for each connection; it reads no process and
+ * keeps only whose turn it is.
  */
 
 struct acceptor_balance {
 	/*
-	 * An IPv4 address, or an IPv6 network of 64 bits, keeps its worker: a worker that goes
-	 * moves its own peers and no other's. Else, and for peers without an address, it is the one
-	 * with the fewest connections.
+	 * An IPv4 address, or an IPv6 network of 64 bits, keeps its worker: the end of a worker
+	 * moves only its own peers. Else, and for peers without an address, the one with the fewest
+	 * connections is chosen.
 	 */
 	bool by_source;
-	unsigned next; /* slot of the next turn among those that have equally few */
+	unsigned next; /* slot of the next turn among equal ones */
 };
 
 /* A worker slot. */
 struct acceptor_choice {
 	bool open;     /* it may be given a connection */
-	bool behind;   /* not open, but its worker has just taken some, and will be */
-	unsigned load; /* connections that it has or will have */
+	bool behind;   /* not open, but its worker has just taken some, and soon will be */
+	unsigned load; /* connections that it has or will get */
 };
 
 /*
- * Workers with a few connections more than one which is behind are not open until that one is, but
- * by source. Else those that a processor runs first would have most of many that come at once.
+ * Closes workers with a few connections more than one behind, until that one is open, except by
+ * source. Else those that a processor runs first would get most of many at once.
  */
 void acceptor_balance_hold(
 	const struct acceptor_balance *b, struct acceptor_choice *choices, unsigned n);
 
-/* The slot, and it is another's turn then; -1: none is open. */
+/* The slot, and advances the turn; -1: none is open. */
 int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choice *choices,
 	unsigned n, const struct addr *peer);
 
 /*
- * acceptor_inbox: the acceptor's side of one worker slot: the inbox it sends to, how many
- * connections wait there, and what it has in hand for it. No more than ACCEPTOR_CREDITS wait in an
- * inbox. What a worker says of itself (struct board_slot, load) may be a lie: by it a worker can
- * have fewer connections or more, but never more that wait.
+ * acceptor_inbox: the acceptor's side of one worker slot: its inbox, the connections waiting there,
+ * and those not sent yet. At most ACCEPTOR_CREDITS wait in an inbox. A worker's own numbers (struct
+ * board_slot, load) may be forged: so it can get fewer connections or more, but never more waiting
+ * ones.
  */
 
 enum { ACCEPTOR_CREDITS = FDPASS_MAX };
@@ -62,29 +62,29 @@ enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 struct acceptor_inbox {
 	int ends[2];                    /* of ctl_pair() */
 	struct board_worker behind;     /* its reader; the slot is NULL without one */
-	uint32_t sent;                  /* connections for it, ever, with those in hand */
-	unsigned bound;                 /* no more can be waiting, whatever the worker says */
-	uint64_t open_ms;               /* when it was open last */
-	struct fdpass hand[FDPASS_MAX]; /* accepted for it, and not sent yet */
+	uint32_t sent;                  /* connections for it so far, with unsent ones */
+	unsigned bound;                 /* the most that can wait, whatever the worker reports */
+	uint64_t open_ms;               /* last time it was open */
+	struct fdpass hand[FDPASS_MAX]; /* accepted for it, not sent yet */
 	unsigned nhand;
 };
 
-/* The slot's worker, which may be another process than before, or none. */
+/* Sets the slot's worker, which may be a new process, or none. */
 void acceptor_inbox_behind(struct acceptor_inbox *in, struct board_worker behind);
 
 /*
- * The inbox as acceptor_balance_pick() sees it. Draining workers are open when all of them drain:
- * they read what still comes. An inbox without room is not open.
+ * The inbox for acceptor_balance_pick(). Draining workers are open when all of them drain: they
+ * still read connections. An inbox without room is not open.
  */
 struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool draining);
 
-/* Every second: counts what waits, of which a neighbour may have taken some. */
+/* Called every second: counts the waiting ones, of which a neighbour may have taken some. */
 void acceptor_inbox_look(struct acceptor_inbox *in);
 
-/* Takes a connection into the hand; for one that is open only. */
+/* Adds a connection to the unsent ones; only if it is open. */
 void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn);
 
-/* Sends what is in hand. 0, or -errno: some of it still is, and may be sent later. */
+/* Sends unsent ones. 0, or -errno: some remain, and may be sent later. */
 int acceptor_inbox_flush(struct acceptor_inbox *in);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * acceptor_inbox: counts credits, chooses a worker by them and by its connections, and sends.
- * server/acceptor.c calls it. One that was sent belongs to the inbox: the acceptor closes its own
- * descriptor, whatever becomes of the worker.
+ * server/acceptor.c calls it. A sent connection belongs to the inbox: the acceptor closes its own
+ * descriptor, whatever happens to the worker.
  */
 #include "server/acceptor.h"
 
@@ -14,7 +14,7 @@
 
 enum {
 	TRIES = 8,
-	BEHIND_MS = 100,    /* a worker that has taken nothing for longer is not waited for */
+	BEHIND_MS = 100,    /* a worker that has taken none for longer is not awaited */
 	LIVE_MAX = 1 << 20, /* of a worker-connections */
 };
 
@@ -23,15 +23,15 @@ static uint64_t load_of(const struct acceptor_inbox *in)
 	return BOARD_LOAD(in->behind.slot->load);
 }
 
-/* Counts the connections that wait, by the kernel's count. */
+/* Counts the waiting connections, by the kernel's count. */
 static unsigned acceptor_inbox_count(struct acceptor_inbox *in)
 {
 	return in->bound = fdpass_waiting(in->ends[0]) + in->nhand;
 }
 
 /*
- * Begins to count anew. A worker that has received a connection and not said so yet makes sent too
- * small; then taken passes it, and acceptor_inbox_choice() sees that.
+ * Restarts the count. A worker with a received and unreported connection makes sent too small; then
+ * taken exceeds it, and acceptor_inbox_choice() notices.
  */
 static void begin_anew(struct acceptor_inbox *in)
 {
@@ -75,11 +75,11 @@ struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool dra
 
 	if (!reads(in, draining))
 		return c;
-	/* Both counts by one look, or a connection might be counted twice or not at all. */
+	/* Reads both counts at once, or a connection might be counted twice or not at all. */
 	load = load_of(in);
 	waiting = in->sent - BOARD_LOAD_TAKEN(load);
 	live = BOARD_LOAD_LIVE(load);
-	if (waiting > UINT32_MAX / 2) { /* it took what was not sent */
+	if (waiting > UINT32_MAX / 2) { /* it took unsent ones */
 		begin_anew(in);
 		waiting = in->bound;
 	}
@@ -94,7 +94,7 @@ struct acceptor_choice acceptor_inbox_choice(struct acceptor_inbox *in, bool dra
 	return c;
 }
 
-/* Connections that a neighbour has taken are not counted by their own worker. */
+/* Connections taken by a neighbour are not counted by their own worker. */
 void acceptor_inbox_look(struct acceptor_inbox *in)
 {
 	if (in->behind.slot != NULL)
@@ -140,7 +140,7 @@ static int pick_least(
 	return best;
 }
 
-/* The source of a connection: an IPv4 address or an IPv6 network. False: peer has none. */
+/* The source of a connection: an IPv4 address or an IPv6 network. False: none. */
 static bool source_of(const struct addr *peer, uint64_t *source)
 {
 	*source = 0;

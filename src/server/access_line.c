@@ -1,6 +1,6 @@
 /*
- * access_line: formats the lines of the access log. Called once per request, so it copies by hand
- * what printf() would be slow at. It never writes an unescaped byte of a peer, and nothing past
+ * access_line: formats the lines of the access log. Called once per request, so it copies by hand,
+ * as printf() is slow. It never writes an unescaped byte of a peer, and never beyond
  * ACCESS_LINE_MAX.
  */
 #include "server/access_line.h"
@@ -120,7 +120,7 @@ static void put_or_dash(struct access_line *l, struct slice s)
 		put_escaped(l, s);
 }
 
-/* Puts s without spaces: a user's name may have them, and stands where a space ends it. */
+/* Puts s without spaces: a user's name may have them, in a field that a space ends. */
 static void put_word(struct access_line *l, struct slice s)
 {
 	if (s.n == 0)
@@ -148,7 +148,7 @@ static void combined(struct access_line *l, const struct h2d_req *req)
 {
 	put_peer(l, req);
 	access_line_put(l, SLICE(" - "));
-	/* A client that no password has named is who its certificate says. */
+	/* A client without a password's user is the subject of its certificate. */
 	put_word(l, req->user.n > 0 ? req->user : slice_or_none(req->conn->client_subject));
 	access_line_put(l, SLICE(" ["));
 	make_stamp(&l->local, false);
@@ -180,7 +180,7 @@ static struct slice site_name(const struct h2d_req *req)
 	return req->site != NULL ? req->site->name : (struct slice){ 0 };
 }
 
-/* Apache's vhost_combined: who answered is in front. */
+/* Apache's vhost_combined: begins with the host that answered. */
 static void combined_vhost(struct access_line *l, const struct h2d_req *req)
 {
 	put_word(l, site_name(req));
@@ -207,7 +207,7 @@ static void access_line_number(struct access_line *l, struct slice key, uint64_t
 	put_number(l, value);
 }
 
-/* How it came, and what it was answered by. */
+/* The protocol, and what answered. */
 static void json_way(struct access_line *l, const struct h2d_req *req)
 {
 	static const struct slice sources[] = {
@@ -226,7 +226,7 @@ static void json_way(struct access_line *l, const struct h2d_req *req)
 	member(l, SLICE("cache"), sources[req->record.source]);
 }
 
-/* The first reason there is; of a status that says it all, its own words. */
+/* The first reason; for a self-explanatory status, its own name. */
 static struct slice reason(const struct h2d_req *req)
 {
 	const struct err *err = req->record.error;
@@ -285,17 +285,17 @@ static void json(struct access_line *l, const struct h2d_req *req)
 
 /* --- short ------------------------------------------------------------------------------------ */
 
-/* Up to column n of what begins at from. */
+/* Pads to column n, counted from from. */
 static void pad(struct access_line *l, size_t from, size_t n)
 {
 	while (l->n - from < n)
 		access_line_put(l, SLICE(" "));
 }
 
-/* 1.2 KB, 15 MB: two digits say enough. */
+/* 1.2 KB, 15 MB: two digits are enough. */
 static void size_text(char *buf, size_t size, uint64_t bytes)
 {
-	const uint64_t next = 1024 * 1024 - 512; /* from here on it would be rounded to 1024 */
+	const uint64_t next = 1024 * 1024 - 512; /* rounded to 1024 from here on */
 	const char *unit = "KMGTPE";
 	uint64_t tenths;
 
@@ -322,7 +322,7 @@ static void time_text(char *buf, size_t size, uint64_t us)
 		snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us / 100 % 10);
 }
 
-/* By the class of the status; the first is of what got no answer. */
+/* By the class of the status; the first is for no answer. */
 static void put_status(struct access_line *l, int status)
 {
 	static const struct slice colours[] = { SLICE_LIT("\033[31m"), SLICE_LIT(""),

@@ -12,7 +12,7 @@
 #include "request/req.h"
 
 enum {
-	ACCESS_PIECE_MAX = 1024, /* bytes of a piece that is escaped; longer ones are cut */
+	ACCESS_PIECE_MAX = 1024, /* bytes of an escaped piece; longer ones are cut */
 	ACCESS_PIECES = 12,      /* of them in one line */
 	ACCESS_LINE_MAX = ACCESS_PIECES * JSON_ESCAPED_MAX * ACCESS_PIECE_MAX + 2048,
 };
@@ -24,7 +24,7 @@ struct access_stamp {
 };
 
 struct access_line {
-	enum access_format format; /* of the line that is being made */
+	enum access_format format; /* of the current line */
 	bool colour;               /* of a short one */
 	bool anonymous;            /* the line names no client: access-log-anonymize */
 	char *p;
@@ -34,8 +34,8 @@ struct access_line {
 
 void access_line_init(struct access_line *l);
 
-/* Writes the line of req, with its newline, to p, which has room for ACCESS_LINE_MAX; its length.
- */
+/* Writes the line of req, with its newline, to p, which has room for ACCESS_LINE_MAX; returns its
+ * length. */
 size_t access_line(
 	struct access_line *l, enum access_format format, const struct h2d_req *req, char *p);
 

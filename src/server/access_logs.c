@@ -1,6 +1,6 @@
 /*
- * access_logs: finds the log of a request, and leaves out what the configuration leaves out. Called
- * by the worker; opens no file.
+ * access_logs: finds the log of a request, and skips excluded requests. Called by the worker; opens
+ * no file.
  */
 #include "server/access_logs.h"
 
@@ -49,7 +49,7 @@ static int set_ways(struct access_logs *l, const struct conf *conf)
 	return 0;
 }
 
-/* no-color.org, and what terminfo(5) calls a terminal that can do nothing. */
+/* no-color.org, and the dumb terminal of terminfo(5). */
 static bool wants_colours(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -78,8 +78,7 @@ static const struct access_logs_way *way_of(const struct access_logs *l, const s
 {
 	if (req->conn->admin)
 		return &l->ways[l->sites->n];
-	/* A request that ended before its head was complete belongs to the server that needs no
-	 * name. */
+	/* A request that ended before its head was complete belongs to the default server. */
 	return &l->ways[req->site != NULL ? req->site - l->sites->v : l->sites->fallback];
 }
 
@@ -141,7 +140,7 @@ int access_log_init(struct access_log *log, struct loop *loop, int fd)
 
 	memset(log, 0, sizeof(*log));
 	log->fd = fd;
-	/* Not isatty(3): its system call is refused to workers. */
+	/* Not isatty(3): workers may not make its system call. */
 	log->terminal = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
 	log->loop = loop;
 	timer_init(&log->timer, flush_timer);
@@ -181,7 +180,7 @@ void access_log_flush(struct access_log *log)
 	}
 }
 
-/* Room for a line; none while what is there waits for the next try. */
+/* True: room for a line; false while lines wait for the next try. */
 static bool have_room(struct access_log *log)
 {
 	if (log->len <= BUFFER - ACCESS_LINE_MAX)

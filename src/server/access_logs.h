@@ -1,7 +1,7 @@
 /*
- * access_logs: all access logs of a worker, and which of them a request belongs to. Several servers
- * may have the same file, with a format each; the descriptors are in the order of
- * conf_access_logs(). The worker owns it.
+ * access_logs: all access logs of a worker, and the choice for a request. Several servers may have
+ * the same file, with a format each; the descriptors are in the order of conf_access_logs(). The
+ * worker owns it.
  */
 #ifndef H2D_SERVER_ACCESS_LOGS_H
 #define H2D_SERVER_ACCESS_LOGS_H
@@ -14,8 +14,8 @@
 /*
  * access_log: the lines of one access log, gathered in a buffer and written in whole lines: when
  * the buffer is nearly full, once a second, at once to a terminal, and at the end. Owned by
- * access_logs; the descriptor is the master's. It never waits for a reader of the log: what cannot
- * be written is tried again, and what does not fit into the buffer is lost and counted.
+ * access_logs; the descriptor is the master's. It never waits for a reader of the log: unwritten
+ * lines are tried again, and lines that do not fit into the buffer are lost and counted.
  */
 
 struct access_log {
@@ -23,9 +23,9 @@ struct access_log {
 	struct loop *loop;
 	struct timer timer; /* armed while lines wait */
 	struct log_out out;
-	bool terminal; /* a person may look at it, at once */
-	bool full;     /* until the timer, no more is tried */
-	unsigned lost; /* lines that had no room, not yet said */
+	bool terminal; /* a person may read it, at once */
+	bool full;     /* no more tries until the timer */
+	unsigned lost; /* lines without room, not reported yet */
 	size_t len;
 	char *buf;
 };
@@ -33,21 +33,21 @@ struct access_log {
 /* 0, or -1 when memory is out. */
 int access_log_init(struct access_log *log, struct loop *loop, int fd);
 
-/* line is where its text is made. */
+/* line has room for its text. */
 void access_log_write(struct access_log *log, struct access_line *line, enum access_format format,
 	const struct h2d_req *req);
 
-/* Writes what waits. */
+/* Writes waiting lines. */
 void access_log_flush(struct access_log *log);
 
 void access_log_fini(struct access_log *log);
 
-/* Where the requests of one server go. */
+/* The log of one server's requests. */
 struct access_logs_way {
-	struct access_log *log; /* NULL: nowhere */
+	struct access_log *log; /* NULL: none */
 	enum access_format format;
 	bool anonymous;
-	struct slice *skip; /* prefixes of paths, as those of locations */
+	struct slice *skip; /* prefixes of paths, like those of locations */
 	unsigned nskip;
 };
 
@@ -55,23 +55,23 @@ struct access_logs {
 	const struct sites *sites;
 	struct access_log *v;
 	unsigned n;
-	struct access_logs_way *ways; /* of each server; behind them, of admin listeners */
+	struct access_logs_way *ways; /* of each server; then of admin listeners */
 	struct access_line line;
-	bool timed;   /* a format tells how long requests take */
-	bool colours; /* a terminal may be shown some */
+	bool timed;   /* a format has durations */
+	bool colours; /* a terminal may show some */
 };
 
-/* fds[0..n): of each log of conf. 0, or -1 when memory is out. */
+/* fds[0..n): of the logs of conf. 0, or -1 when memory is out. */
 int access_logs_init(struct access_logs *l, struct loop *loop, const struct conf *conf,
 	const struct sites *sites, const int *fds, unsigned n);
 
 /* Called once per request, at its end. */
 void access_logs_write(struct access_logs *l, const struct h2d_req *req);
 
-/* Reopened descriptors take the numbers of the old ones; fds stay the caller's. */
+/* Gives reopened descriptors the numbers of the old ones; fds stay the caller's. */
 void access_logs_reopened(struct access_logs *l, const int *fds, unsigned n);
 
-/* Writes what waits. */
+/* Writes waiting lines. */
 void access_logs_fini(struct access_logs *l);
 
 #endif

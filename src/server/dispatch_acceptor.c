@@ -1,9 +1,9 @@
 /*
  * dispatch_acceptor: an acceptor process sends the connections of public listeners to the worker's
- * inbox. The worker receives as many at a time as it has room and descriptors for, because what is
- * received without a descriptor to spare is destroyed; what waits is its neighbour's or its
- * successor's. Admin listeners are the worker's own, by dispatch_reuseport: an operator gets in
- * though every inbox is full.
+ * inbox. The worker receives as many at a time as it has room and descriptors for, because one
+ * received without a free descriptor is destroyed; a neighbour or a successor can take waiting
+ * ones. Admin listeners are the worker's own, by dispatch_reuseport: an operator can connect even
+ * if every inbox is full.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,25 +23,25 @@
 
 enum { TURN_BUDGET = 64, RETRY_MS = 100 };
 
-/* An inbox: the worker's own, or one whose worker is dead, stands still or leaves. */
+/* An inbox: the worker's own, or one whose worker is dead, hangs or drains. */
 struct inbox {
 	struct list node;
 	struct watch watch; /* fd -1: closed */
 	struct task again;
 	struct dispatch *dispatch;
-	uint32_t id; /* of one that is not its own */
+	uint32_t id; /* of another worker's */
 	bool own;
 	bool more; /* connections may wait */
 };
 
 struct dispatch {
 	struct dispatch_host *host;
-	struct dispatch_host direct_host; /* of the listeners that are the worker's own */
+	struct dispatch_host direct_host; /* of the worker's own listeners */
 	struct dispatch *direct;
 	struct timer retry;
 	bool paused;
 	bool draining;
-	struct list inboxes; /* closed ones too, until another takes the place or the end comes */
+	struct list inboxes; /* closed ones too, until they are reused or freed at the end */
 	unsigned nopen;
 };
 
@@ -104,19 +104,19 @@ static void take_one(struct inbox *in, const struct fdpass *c)
 		close(c->fd);
 }
 
-/* No event comes of what waits already, nor of the end that does. */
+/* No event reports connections that wait already, nor the end. */
 static void try_again(struct dispatch *d, int error)
 {
 	log_peer(LEVEL_ERROR, "inbox: %s; trying again in %d ms", strerror(error), RETRY_MS);
 	timer_arm(&d->host->loop->wheel, &d->retry, clock_ms() + RETRY_MS);
 }
 
-/* How many may be received now; 0, and a retry is due: there are no descriptors. */
+/* The number that may be received now; 0 with a retry: no descriptors. */
 static unsigned room(struct dispatch *d, int fd)
 {
 	unsigned n = d->draining ? FDPASS_MAX : d->host->room(d->host);
 
-	/* While it serves, it has no more connections than leave descriptors for files. */
+	/* While it serves, it keeps descriptors free for files. */
 	n = fdpass_room(fd, n < FDPASS_MAX ? n : FDPASS_MAX, d->draining ? FDPASS_SPARE : 0);
 	if (n == 0) {
 		COUNT(accept_failures, 1);
@@ -125,7 +125,7 @@ static unsigned room(struct dispatch *d, int fd)
 	return n;
 }
 
-/* How many came. */
+/* Returns how many came. */
 static unsigned receive(struct inbox *in)
 {
 	struct fdpass conns[FDPASS_MAX];
@@ -140,7 +140,7 @@ static unsigned receive(struct inbox *in)
 		return (unsigned)rc;
 	in->more = rc < 0 && rc != -EAGAIN;
 	if (rc == 0)
-		inbox_close(in); /* nobody sends any more: this generation leaves */
+		inbox_close(in); /* no sender is left: this generation ends */
 	else if (in->more)
 		try_again(in->dispatch, -rc);
 	return 0;
@@ -201,7 +201,7 @@ static void acceptor_look(struct dispatch *d)
 	dispatch_reuseport.look(d->direct);
 }
 
-/* The acceptor's end and the master's are closed soon: what waits by then is read first. */
+/* The acceptor's end and the master's will soon close: reads waiting ones first. */
 static void acceptor_drain(struct dispatch *d, uint64_t closing)
 {
 	d->draining = true;
@@ -209,7 +209,7 @@ static void acceptor_drain(struct dispatch *d, uint64_t closing)
 	inboxes_go_on(d);
 }
 
-/* The place of one that is closed, or a new one; NULL when memory is out. */
+/* A closed one, or a new one; NULL when memory is out. */
 static struct inbox *inbox_place(struct dispatch *d)
 {
 	struct inbox *in;

@@ -1,10 +1,9 @@
 /*
  * dispatch_reuseport: the worker, or the acceptor process, accepts from its own listening sockets,
- * a bounded number per turn. When descriptors or memory are out it pauses and tries again a little
- * later, because an edge-triggered socket would report nothing more. A socket that is not accepted
- * from is never watched: of a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no
- * other. The socket of a slot whose worker died is a source beside the worker's own until the
- * master ends it.
+ * a limited number per turn. When descriptors or memory are out it pauses and tries again a little
+ * later, because an edge-triggered socket would report no more. A socket is watched only while it
+ * accepts: for a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no other. The
+ * socket of a slot whose worker died is a source beside the worker's own until the master ends it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -31,11 +30,11 @@ struct source {
 	struct watch watch; /* fd -1: closed */
 	struct task again;
 	struct dispatch *dispatch;
-	const struct worker_listener *listener; /* of another worker's socket: ours beside it */
-	uint32_t slot;                          /* number among the listener's sockets */
+	const struct worker_listener *listener; /* for another worker's socket: ours beside it */
+	uint32_t slot;                          /* index among the listener's sockets */
 	bool more;                              /* connections may be queued */
-	bool last;                              /* nobody else will take what is queued */
-	bool lent;                              /* its own process stands still, or is none */
+	bool last;                              /* no other process will take queued ones */
+	bool lent;                              /* its own process hangs, or there is none */
 	unsigned left; /* at the end: connections that may still be taken */
 };
 
@@ -44,8 +43,8 @@ struct dispatch {
 	struct timer retry;
 	bool paused;
 	bool draining;
-	unsigned nopen;      /* sources that are not closed */
-	struct list sources; /* closed ones too, until another takes the place or the end comes */
+	unsigned nopen;      /* open sources */
+	struct list sources; /* closed ones too, until they are reused or freed at the end */
 };
 
 #define SOURCE(n) LIST_ENTRY(n, struct source, node)
@@ -60,14 +59,14 @@ static bool rests(const struct source *s)
 	       (!d->draining || d->host->patient);
 }
 
-/* 0, or -errno: tried again when the worker looks, each second. */
+/* 0, or -errno: tried again each second, by look(). */
 static int source_watch(struct source *s)
 {
 	struct loop *l = s->dispatch->host->loop;
 
 	if (s->watch.active || s->watch.fd < 0)
 		return 0;
-	/* The kernel might wake the process that stands still, and no other. */
+	/* The kernel might wake the hanging process, and no other. */
 	return loop_watch(
 		l, &s->watch, EPOLLIN | (s->listener->shared && !s->lent ? EPOLLEXCLUSIVE : 0));
 }
@@ -78,7 +77,7 @@ static void source_unwatch(struct source *s)
 		loop_unwatch(s->dispatch->host->loop, &s->watch);
 }
 
-/* Connections that are still queued will be reset. */
+/* Counts connections that are still queued and will be reset. */
 static void count_refused(const struct source *s)
 {
 	struct tcp_info info = { 0 };
@@ -125,12 +124,12 @@ static void accept_one(struct source *s)
 			s->more = --s->left > 0;
 		d->host->take(d->host, fd, &peer, s->listener);
 	} else if (errno == EAGAIN || errno == EINVAL) {
-		/* EINVAL: it does not listen yet. Listening wakes those who watch it. */
+		/* EINVAL: it does not listen yet. Listening wakes its watchers. */
 		s->more = false;
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		accept_failed(d, errno);
 	}
-	/* Everything else is an error of that connection (accept(2)): go on. */
+	/* All other errors are of that connection (accept(2)): continues. */
 }
 
 static void accept_some(struct source *s)
@@ -194,9 +193,9 @@ static void reuseport_pause(struct dispatch *d, bool full)
 }
 
 /*
- * A worker that was woken for a shared socket and is full by now has left connections there that
- * nobody else was woken for. And of what was queued on another slot's socket, which was closed, and
- * is queued here now, not every kernel wakes anybody.
+ * A worker that was woken for a shared socket and is full by now has left connections for which no
+ * other was woken. And for connections moved here from another slot's closed socket not every
+ * kernel wakes a process.
  */
 static void reuseport_look(struct dispatch *d)
 {
@@ -206,9 +205,8 @@ static void reuseport_look(struct dispatch *d)
 }
 
 /*
- * At most a backlog was queued when the listener's end was decided: connections that a flood goes
- * on adding are not waited for. A shared socket is emptied too: EPOLLEXCLUSIVE may have woken this
- * worker and no other.
+ * At most a backlog was queued when the listener's end was decided: later ones of a flood are not
+ * awaited. A shared socket is emptied too: EPOLLEXCLUSIVE may have woken this worker and no other.
  */
 static void reuseport_drain(struct dispatch *d, uint64_t closing)
 {
@@ -251,7 +249,7 @@ static void reuseport_stop(struct dispatch **dp)
 
 /* --- sources ---------------------------------------------------------------------------------- */
 
-/* The place of one that is closed, or a new one; NULL when memory is out. */
+/* A closed one, or a new one; NULL when memory is out. */
 static struct source *source_place(struct dispatch *d)
 {
 	struct source *s;
@@ -323,7 +321,7 @@ static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int
 
 /*
  * A loan ends: the queue stays, the master has the socket, and so has the worker that watches it by
- * now. Or the slot has no worker any more: what is queued goes on to other sockets, see shrink.
+ * now. Or the slot has no worker any more: queued connections move to other sockets, see shrink.
  */
 static void reuseport_unlisten(struct dispatch *d, uint32_t id, uint32_t slot)
 {

@@ -1,6 +1,6 @@
 /*
  * http_env: the one place that names the compiled routes and the handlers that the request core
- * falls back on. Called by worker.c and explain.c when they start; it keeps nothing.
+ * falls back on. Called by worker.c and explain.c when they start; it has no state.
  */
 #include "server/http_env.h"
 

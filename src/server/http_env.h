@@ -1,7 +1,7 @@
 /*
- * http_env: what all requests of one process share (struct http_env of request/req.h), put together
- * out of the configuration and the parts that the process has. A worker serves with it, and explain
- * answers its one request with it, so that both answer alike.
+ * http_env: the facts shared by all requests of one process (struct http_env of request/req.h),
+ * made from the configuration and the process's parts. A worker serves with it, and explain answers
+ * its one request with it, so that both answer alike.
  */
 #ifndef H2D_SERVER_HTTP_ENV_H
 #define H2D_SERVER_HTTP_ENV_H
@@ -14,7 +14,7 @@ struct http_parts {
 	const struct conf *conf;
 	const struct sites *sites;
 	uint16_t https_port;
-	char *date; /* DATE_LEN + 1 bytes, written here, and then by the caller every second */
+	char *date; /* DATE_LEN + 1 bytes, written here, and by the caller every second */
 	struct loop *loop;
 	struct api *api; /* NULL: no handler is started */
 	struct files *files;
@@ -23,7 +23,7 @@ struct http_parts {
 	struct tally *tally;       /* NULL: no rates are held */
 };
 
-/* All parts outlive env. What is not named there is 0. */
+/* All parts outlive env. Members that are not set are 0. */
 void http_env_init(struct http_env *env, const struct http_parts *parts);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * worker: puts a serving process together, runs its loop, and takes it apart again. Orders come to
- * worker_life; it never opens a log or a listening socket itself.
+ * worker: makes a serving process, runs its loop, and frees it again. worker_life takes orders; it
+ * never opens a log or a listening socket itself.
  */
 #include "server/worker.h"
 
@@ -40,13 +40,13 @@ static const struct dispatch_ops *const dispatches[] = {
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* For requests that ask for another site than the one whose certificate was shown. */
+/* For requests to another site than the one of the certificate. */
 static bool covers(const struct http_conn *conn, struct slice host)
 {
 	return tls_cert_covers(conn->certificate, host);
 }
 
-/* The acceptor goes by it. */
+/* For the acceptor. */
 static void show_load(const struct worker *w)
 {
 	__atomic_store_n(&w->args->board_slot->load,
@@ -134,7 +134,7 @@ static void choose_dispatch(struct worker *w)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Requests of admin listeners are nobody's, and have another site. */
+/* Requests of admin listeners belong to no server, and have another site. */
 static void count_of_server(struct worker *w, const struct h2d_req *req, int status)
 {
 	unsigned row = 0;
@@ -377,11 +377,11 @@ int worker_run(const struct gifts *args)
 		worker_stop(&w);
 		return EXIT_FAILURE;
 	}
-	handler_slow_start(); /* worker_init() may take its time */
+	handler_slow_start(); /* worker_init() may take long */
 	worker_life_up(&w);
 	rv = ctl_send(args->ctl,
 		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
-	/* The loop learns of a master that is gone. */
+	/* The loop notices a dead master. */
 	if (rv == 0 || rv == -EPIPE)
 		rv = loop_run(&w.loop);
 	if (rv < 0)

@@ -1,7 +1,7 @@
 /*
  * worker: one process that serves: a loop, its listeners, its connections, its view of the files.
- * The master calls worker_run() after the fork, with privileges already dropped; it never returns
- * to the master's code but to exit.
+ * The master calls worker_run() after the fork, with privileges already dropped; it returns to the
+ * master's code only to exit.
  */
 #ifndef H2D_SERVER_WORKER_H
 #define H2D_SERVER_WORKER_H
@@ -25,7 +25,7 @@ struct worker_listener {
 	const struct tls_ctx *tls; /* NULL: cleartext */
 };
 
-/* Serves until told to leave; the exit status of the process. */
+/* Serves until it is ordered to exit; the exit status of the process. */
 int worker_run(const struct gifts *args);
 
 #endif

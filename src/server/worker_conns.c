@@ -1,7 +1,6 @@
 /*
- * worker_conns: makes the rows of the worker's connections, in words: what a session tells of
- * itself (session_look()). Called when somebody asks for /status/connections; nothing is done for
- * that page at any other time.
+ * worker_conns: makes the rows of the worker's connections, in words, from session_look(). Called
+ * only for requests of /status/connections.
  */
 
 #include <ctype.h>
@@ -12,14 +11,14 @@
 
 enum { ASK_MS = BOARD_CONNS_MS / 2 }; /* however many admin requests wait for the others */
 
-/* Puts a text into a row, which is zeroed: in lower case, as /status.json has states. */
+/* Puts a text into a zeroed row: in lower case, like states in /status.json. */
 static void put_lower(char *to, size_t size, const char *text)
 {
 	for (size_t i = 0; i < size - 1 && text[i] != '\0'; i++)
 		to[i] = (char)tolower((unsigned char)text[i]);
 }
 
-/* The flags of the session, then those that all kinds have. */
+/* The flags of the session, then those of all kinds. */
 static void put_flags(struct board_conn *row, const struct session_look *look)
 {
 	const struct {
@@ -75,7 +74,7 @@ static bool is_idle(const struct session *s)
 	return session_speaks(s) && s->need.wait == PROTO_IDLE;
 }
 
-/* Puts the idle ones, or the others, as far as there is room for them; how many they are. */
+/* Puts the idle ones, or the others, as far as there is room for them; returns their number. */
 static unsigned put_those(struct board_conns *t, const struct sessions *all, bool idle)
 {
 	unsigned n = 0;
@@ -104,7 +103,7 @@ void worker_conns_show(struct worker *w)
 	unsigned live;
 
 	board_conns_begin(t);
-	/* An idle one hangs in nothing: such are left out first. */
+	/* Idle ones cannot hang: they are left out first. */
 	live = put_those(t, &w->sessions, false);
 	live += put_those(t, &w->sessions, true);
 	board_conns_end(t, live, clock_ms());
@@ -118,7 +117,7 @@ void worker_conns_ask(struct worker *w)
 		return;
 	w->conns_asked_ms = now;
 	worker_conns_show(w);
-	/* A queue that is full, or a master that is gone: who asks does so again, or answers
-	 * without the others. */
+	/* For a full queue, or a dead master, the page asks again, or answers without the
+	 * others. */
 	ctl_send(w->args->ctl, &(struct ctl_msg){ .type = CTL_SHOW }, NULL, 0);
 }

@@ -1,7 +1,7 @@
 /*
- * worker_life: worker_go() writes the state, and nobody else. Orders of the master take the steps:
- * its messages, its death, and signals. An order that the worker does not know, or that comes too
- * late, changes nothing. Ends of connections bring a drain to its own.
+ * worker_life: only worker_go() writes the state. Orders of the master take the steps: its
+ * messages, its death, and signals. An unknown or late order has no effect. A drain ends with the
+ * last connection.
  */
 #include "server/worker_state.h"
 
@@ -26,7 +26,7 @@ void worker_life_up(struct worker *w)
 	worker_go(w, BOARD_UP);
 }
 
-/* Before its generation serves a worker takes nothing: it may fail, and others serve. */
+/* Before its generation serves a worker takes no connections: it may fail, and others serve. */
 static void worker_life_serve(struct worker *w)
 {
 	if (w->dispatch != NULL || w->state != BOARD_UP)
@@ -75,7 +75,7 @@ void worker_life_stop(struct worker *w)
 	timer_disarm(&w->loop.wheel, &w->deadline);
 }
 
-/* The drain begins, or has less time from now on. stop, closing: see CTL_DRAIN. */
+/* Begins the drain, or shortens its time. stop, closing: see CTL_DRAIN. */
 static void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 {
 	uint64_t at = clock_ms() + conf_drain_ms(w->args->conf, stop);
@@ -116,15 +116,15 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 	case SIGQUIT:
 		worker_life_drain(w, true, 0);
 		break;
-	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole group
-		  */
+	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole
+		  * group */
 		break;
 	}
 }
 
 /*
  * The error log comes first unless it is syslog, then the access logs. They take the numbers of the
- * old ones, so that other code is not told of it.
+ * old ones, so that other code need not know.
  */
 static void take_logs(struct worker *w, const int *fds, int nfds)
 {
@@ -182,7 +182,7 @@ static void master_gone(struct ctl_link *l)
 	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
 
 	log_notice("the master is gone: leaving");
-	/* The queues go with the sockets, unless another master has them. */
+	/* The queues close with the sockets, unless another master has them. */
 	if (!w->args->heir)
 		worker_life_serve(w);
 	worker_life_drain(w, true, ~UINT64_C(0));

@@ -1,7 +1,7 @@
 /*
- * worker_room: counts what a worker has room for, and pauses and resumes its dispatch strategy.
- * server/worker.c calls it when a connection was taken or has ended; it closes no connection
- * itself but for those that sessions_evict() has leave.
+ * worker_room: counts a worker's free places, and pauses and resumes its dispatch strategy.
+ * server/worker.c calls it when a connection was taken or has ended; it closes only connections
+ * that sessions_evict() chooses.
  */
 #include "server/worker_state.h"
 
@@ -13,12 +13,11 @@
 
 enum {
 	ADMIN_CONNECTIONS = 64, /* beside worker-connections */
-	/* Kept back: the worker's own, a message's (images, logs), those that leave, the admin's.
-	 */
+	/* Reserved: the worker's own, a message's (images, logs), closing ones, the admin's. */
 	OWN_DESCRIPTORS = 256,
-	UNTOLD_DESCRIPTORS = 1024, /* where the kernel does not tell how many there may be */
+	UNTOLD_DESCRIPTORS = 1024, /* if the kernel does not report the limit */
 	FILES_MAX = 4096,
-	/* The master is told of what lasts. */
+	/* The master is told after this time. */
 	FULL_MS = 100,
 	ROOM_MS = 1000,
 };
@@ -39,7 +38,7 @@ struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connecti
 	return room;
 }
 
-/* Admin connections have room of their own, so that an operator gets in when clients do not. */
+/* Admin connections have their own room, so that an operator can connect when clients cannot. */
 static unsigned taken(const struct worker *w)
 {
 	unsigned admin = w->sessions.nadmin;
@@ -61,7 +60,7 @@ static void arm(struct worker *w)
 			clock_ms() + (w->sessions.full ? FULL_MS : ROOM_MS));
 }
 
-/* The acceptor, and whoever else chooses a worker for a connection, sees it at once. */
+/* The acceptor, and other choosers of a worker, see it at once. */
 static void set_full(struct worker *w, bool full)
 {
 	w->sessions.full = full;
@@ -70,7 +69,7 @@ static void set_full(struct worker *w, bool full)
 	arm(w);
 }
 
-/* A session that was idle for a moment, and could have left, may be busy now. */
+/* A session that was idle for a moment, and could have been evicted, may be busy now. */
 static void find_full(struct worker *w)
 {
 	if (w->state != BOARD_DRAIN && !w->sessions.full && stuck(w))
@@ -108,7 +107,7 @@ void worker_room_stop(struct worker *w)
 void worker_room_look(struct worker *w)
 {
 	struct rlimit r = { .rlim_cur = UNTOLD_DESCRIPTORS };
-	uint64_t roots = w->args->trees->files.nroots; /* each is open all the time */
+	uint64_t roots = w->args->trees->files.nroots; /* each is always open */
 
 	getrlimit(RLIMIT_NOFILE, &r);
 	w->room = worker_room_of(r.rlim_cur > roots ? r.rlim_cur - roots : 0,

@@ -1,6 +1,6 @@
 /*
  * worker_state: the parts of a worker. For server/worker*.c only; a strategy gets a dispatch_host,
- * and who counts connections asks sessions, whatever kind they are of.
+ * and sessions counts connections of all kinds.
  */
 #ifndef H2D_SERVER_WORKER_STATE_H
 #define H2D_SERVER_WORKER_STATE_H
@@ -21,17 +21,17 @@
 #include "share/holding.h"
 
 /*
- * worker_strain: how hard a worker has it: which share of a processor it takes, and how late its
- * loop is. Only where a listener tells a balancer of it (haproxy-agent).
+ * worker_strain: measures a worker's load: its share of a processor, and the delay of its loop.
+ * Only with a listener that reports it to a load balancer (haproxy-agent).
  */
 
 struct worker;
 
-/* Measures from now on, and shows it on the scoreboard, if there is such a listener. */
+/* Starts to measure, and shows it on the scoreboard, if there is such a listener. */
 void worker_strain_start(struct worker *w);
 void worker_strain_stop(struct worker *w);
 
-/* Tells who connected to such a listener, and closes fd. */
+/* Answers a client of such a listener, and closes fd. */
 void worker_strain_answer(struct worker *w, int fd);
 
 /* Room of a worker, for each kind. */
@@ -39,7 +39,7 @@ struct worker_room {
 	unsigned connections, files;
 };
 
-/* Whether the master knows that the worker is full; worker_room's own. */
+/* True if the master knows that the worker is full; worker_room's own. */
 struct worker_full {
 	struct timer tell;
 	bool told;
@@ -48,16 +48,16 @@ struct worker_full {
 /* worker_strain's own. */
 struct worker_strain {
 	struct timer timer;
-	uint64_t at_us, used_us; /* when it looked last, and the processor's time by then */
+	uint64_t at_us, used_us; /* time of the last look, and the processor time then */
 };
 
 /* worker_trim's own. */
 struct worker_trim {
-	unsigned crowd; /* connections at most, since memory was given back */
+	unsigned crowd; /* most connections since the last trim */
 	int64_t work;   /* the most in a second, since then */
-	int64_t done;   /* ever, at the last look */
-	unsigned
-		away; /* looks in a row at which half of the crowd, or most of the work, was gone */
+	int64_t done;   /* total at the last look */
+	unsigned away;  /* consecutive looks at which half of the crowd, or most of the work, was
+			 * gone */
 };
 
 struct worker {
@@ -78,11 +78,11 @@ struct worker {
 	struct admin admin;
 	struct sessions sessions;
 	struct stream_env
-		*streams; /* a kind of session, which worker.c and worker_trim.c name alone */
+		*streams; /* a kind of session, named by worker.c and worker_trim.c alone */
 	struct dispatch_host dispatch_host;
 	uint32_t inbox_taken; /* its strategy counts */
 	const struct dispatch_ops *dispatch_ops;
-	struct dispatch *dispatch; /* NULL: no connections are taken yet, or any more */
+	struct dispatch *dispatch; /* NULL: no connections are taken, yet or any more */
 	struct worker_room room;
 	struct worker_full full;
 	struct worker_strain strain;
@@ -90,79 +90,78 @@ struct worker {
 	struct recent recent;
 	uint64_t conns_asked_ms; /* clock_ms(), worker_conns' own; 0: never */
 	enum board_state state;  /* worker_go() alone writes it */
-	struct timer second;     /* the date field */
+	struct timer second;     /* the date header */
 	struct timer deadline;   /* of a drain */
 	bool stops;              /* it is that of a stop */
 	struct access_logs access_logs;
-	uint16_t *rows; /* of the sites, see board/board.h; NULL: they are not counted apart
-			 */
+	uint16_t *rows; /* of the sites, see board/board.h; NULL: not counted separately */
 	char date[DATE_LEN + 1];
 };
 
 /*
  * worker_trim: gives memory back to the system when a crowd of connections has left, or after much
- * work: what pools and free lists keep, and what malloc has free. For server/worker.c only.
+ * work: memory of pools and free lists, and malloc's free memory. For server/worker.c only.
  */
 
-/* Before the first thread. */
+/* Called before the first thread. */
 void worker_trim_start(void);
 
 /* A connection was taken. */
 void worker_trim_taken(struct worker *w);
 
-/* Each second. */
+/* Called each second. */
 void worker_trim_look(struct worker *w);
 
 /*
- * worker_room: how many connections a worker has room for, by its configuration and its limit of
- * descriptors, and what happens when it is full: a silent or the longest idle connection leaves
- * (sessions.h), and where there is none, connections wait in the queue, of which the master
- * hears: it lends the sockets to a neighbour. For server/worker.c only.
+ * worker_room: a worker's room for connections, by its configuration and its limit of descriptors.
+ * When it is full, a silent or the longest idle connection is evicted (sessions.h), or, without
+ * one, connections wait in the queue and the master is told: it lends the sockets to a neighbour.
+ * For server/worker.c only.
  */
 
-/* Shares out that many descriptors. */
+/* Divides that many descriptors. */
 struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connections);
 
 void worker_room_start(struct worker *w);
 void worker_room_stop(struct worker *w);
 
-/* Each second, and at the start: the limit may have been changed. */
+/* Called each second, and at the start: the limit may have been changed. */
 void worker_room_look(struct worker *w);
 
-/* How many connections may be taken at once; at least one, for which another may have to leave. */
+/* The number of connections that may be taken at once; at least one, for which another may be
+ * evicted. */
 unsigned worker_room_left(const struct worker *w);
 
 /* A connection was taken. */
 void worker_room_taken(struct worker *w);
 
-/* A connection has ended, or is idle now. */
+/* A connection has ended, or become idle. */
 void worker_room_freed(struct worker *w);
 
 /*
  * worker_life: the states of a worker: it is up, takes connections when its generation serves, and
- * at its end finishes what is open, and cuts what is not over in time. For server/worker*.c only.
+ * at its end finishes requests, and cuts those that are too slow. For server/worker*.c only.
  */
 
 void worker_life_init(struct worker *w);
 void worker_life_stop(struct worker *w);
 
-/* All is there that the worker serves with. */
+/* All parts of the worker are ready. */
 void worker_life_up(struct worker *w);
 
-/* From now on orders of the master are heard. 0, or -errno. */
+/* Starts to take orders of the master. 0, or -errno. */
 int worker_life_open(struct worker *w);
 void worker_life_close(struct worker *w);
 
-/* A connection has ended, or all that were to be taken have been: stops the loop behind the last.
- */
+/* A connection has ended, or all expected ones were taken: stops the loop after the last. */
 void worker_life_look(struct worker *w);
 
 /* worker_conns: the worker's connections on the scoreboard, for GET /status/connections. */
 
-/* Writes the worker's table (board/board.h). The master asks for it: CTL_SHOW. */
+/* Writes the worker's table (board/board.h), for the master's CTL_SHOW. */
 void worker_conns_show(struct worker *w);
 
-/* Does so for an admin page of this worker, and asks the master to have the other workers do it. */
+/* Does so for an admin page of this worker, and requests the same from the other workers. */
 void worker_conns_ask(struct worker *w);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * worker_strain: a timer that looks how late it is. A loop that is short of time, for its own work,
- * that of others or the quota of a control group, comes late to it, as it comes late to a request;
- * nothing is added to a request's way.
+ * worker_strain: a timer that measures its own delay. A loop that is short of time, because of its
+ * own work, other processes or the quota of a control group, delays it like a request; requests
+ * need no extra work.
  */
 
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 
 enum {
 	LOOK_MS = 50,
-	MEMORY = 20, /* looks: what is shown is of the last second or two */
+	MEMORY = 20, /* looks: the result is of the last second or two */
 };
 
 static uint64_t used_us(void)
@@ -25,7 +25,7 @@ static uint64_t used_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* A value that follows what is measured: each look counts for a twentieth. */
+/* Follows a measured value: each look counts for a twentieth. */
 static uint32_t worker_strain_follow(uint32_t shown, uint64_t measured)
 {
 	int64_t more = (int64_t)(measured < UINT32_MAX ? measured : UINT32_MAX) - shown;
@@ -75,8 +75,8 @@ void worker_strain_stop(struct worker *w)
 }
 
 /*
- * The whole answer has room in an empty socket. What the balancer says (agent-send) is read before
- * the end, or a reset would take the answer away.
+ * The whole answer has room in an empty socket. The load balancer's bytes (agent-send) are read
+ * before the end, or a reset would destroy the answer.
  */
 void worker_strain_answer(struct worker *w, int fd)
 {

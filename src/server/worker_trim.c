@@ -1,7 +1,6 @@
 /*
- * worker_trim: remembers how many connections there were at most, and how much work in a second,
- * and trims when half of the one or most of the other is gone. What a steady load needs stays where
- * it is.
+ * worker_trim: remembers the most connections, and the most work in a second, and trims when half
+ * of the one or most of the other is gone. The memory of a steady load stays.
  */
 #include "server/worker_state.h"
 
@@ -12,17 +11,16 @@
 #include "request/body_queue.h"
 
 enum {
-	LEAST = 256, /* connections, or work; what less leaves behind is not worth a walk over the
-			heap */
-	CALM = 8,    /* a second's work may be so many times less than another's all day */
-	AWAY = 3,    /* looks: a crowd that is back sooner finds its memory */
+	LEAST = 256, /* connections, or work; less is not worth a walk over the heap */
+	CALM = 8,    /* a second's work may vary so many times all day */
+	AWAY = 3,    /* looks: a crowd that returns sooner finds its memory */
 	HEAP_END = 1 << 20,
-	PIECE = 65536, /* bytes that are as much work as a request */
+	PIECE = 65536, /* bytes that count as one request */
 };
 
 /*
- * Without these malloc lets both grow to 32 and 64 MiB, by what it is given back: as much may stay
- * at the end of each thread's heap, where malloc_trim() takes nothing.
+ * Without these malloc lets both grow to 32 and 64 MiB, by the freed blocks: as much may stay at
+ * the end of each thread's heap, where malloc_trim() does not reach.
  */
 void worker_trim_start(void)
 {

@@ -80,7 +80,8 @@ void fdstore_remove(const struct listener *l)
 	fdstore_remove_name(name);
 }
 
-/* By BARRIER=1 (sd_notify_barrier(3)): it closes the pipe when it has done all before. */
+/* By BARRIER=1 (sd_notify_barrier(3)): the manager closes the pipe when it has handled all messages
+ * before. */
 void fdstore_settle(void)
 {
 	int ends[2];
@@ -102,7 +103,7 @@ void fdstore_put(const struct listener *l)
 		return;
 	fdstore_name(l, name);
 	fdstore_remove_name(name);
-	/* It is not to look whether one has hung up: that would be one more wake-up for each. */
+	/* FDPOLL=0: no checks for hang-ups, which would cost a wake-up each. */
 	snprintf(msg, sizeof(msg), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s\n", name);
 	for (unsigned i = 0; i < n; i += AT_ONCE)
 		notify_fds(msg, l->fds + i, n - i < AT_ONCE ? n - i : AT_ONCE);

@@ -1,7 +1,6 @@
 /*
- * passed: reads and writes LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES; see passed.h. Where many
- * descriptors follow one another with the same name, only the first has it written down, for a
- * variable has 128 KiB at most.
+ * passed: reads and writes LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES; see passed.h. In a run of
+ * descriptors of the same name, only the first has it, because a variable has 128 KiB at most.
  */
 #include "upgrade/passed.h"
 
@@ -72,7 +71,7 @@ static unsigned long passed_number(const char *variable, unsigned long max)
 	return *end == '\0' && n <= max ? n : 0;
 }
 
-/* The next of names that colons part; that of the one before, where there is none. */
+/* The next of the names separated by colons; the one before, if empty. */
 static const char *next_name(char **rest, const char *before)
 {
 	const char *name = strsep(rest, ":");
@@ -110,7 +109,8 @@ void passed_read(struct passed *p)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Above all of them first, for a place may be taken by one that has yet to be put into its own. */
+/* Above all of them first, because a descriptor's place may hold another one that is not moved
+ * yet. */
 static int put_in_place(const struct passed *p)
 {
 	int *high = calloc(p->n + 1, sizeof(*high)), rc = high != NULL ? 0 : -ENOMEM;

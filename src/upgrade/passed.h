@@ -1,8 +1,8 @@
 /*
- * passed: descriptors that a process gives to the program that follows it, each by a name
- * (LISTEN_FDS and LISTEN_FDNAMES, sd_listen_fds(3)). The service manager passes sockets of a unit
- * and of its store so, and a master the sockets, and more, to the program that is to replace it.
- * Both are read by the same code, which trusts no name.
+ * passed: descriptors that a process gives to the next program, each by a name (LISTEN_FDS and
+ * LISTEN_FDNAMES, sd_listen_fds(3)). The service manager passes sockets of a unit and of its store,
+ * and a master the sockets, and more, to the program that replaces it. The same code, which trusts
+ * no name, reads both.
  */
 #ifndef H2D_UPGRADE_PASSED_H
 #define H2D_UPGRADE_PASSED_H
@@ -11,9 +11,9 @@
 
 #include "machine/program.h"
 
-enum { PASSED_FIRST = 3 }; /* the first descriptor in the process that gets them */
+enum { PASSED_FIRST = 3 }; /* the first descriptor in the receiving process */
 
-/* Zeroed it is empty. */
+/* Empty when zeroed. */
 struct passed {
 	struct passed_fd {
 		int fd;     /* -1: taken */
@@ -23,21 +23,20 @@ struct passed {
 };
 
 /*
- * Reads what this process was passed, once: the variables go from the environment, and the
- * descriptors are close-on-exec. Where memory is out there is nothing.
+ * Reads this process's passed descriptors, once: removes the variables from the environment, and
+ * makes the descriptors close-on-exec. Empty when memory is out.
  */
 void passed_read(struct passed *p);
 
-/* The first descriptor of that name, which is the caller's from now on; -1: there is none. */
+/* Takes the first descriptor of that name, for the caller; -1: none. */
 int passed_take(struct passed *p, const char *name);
 
-/* Adds one, which stays the caller's; fd -1 is none. False: memory is out. */
+/* Adds one, which stays the caller's; fd -1: none. False: memory is out. */
 bool passed_add(struct passed *p, int fd, const char *name);
 
 /*
- * Runs program in the place of this process and passes them to it; variable is one more, of the
- * form "NAME=value". -errno; by then any descriptor from PASSED_FIRST on, n of them, may be another
- * one.
+ * Replaces this process by program and passes them to it; variable is one more, of the form
+ * "NAME=value". -errno; then any of the n descriptors from PASSED_FIRST on may be another one.
  */
 int passed_exec(const struct passed *p, const struct program *program, const char *variable);
 

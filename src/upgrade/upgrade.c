@@ -1,7 +1,7 @@
 /*
  * upgrade: the channel between two masters; see upgrade.h. Each word is a row of a table, with the
- * states in which it may come; any other word is the end of the upgrade. The new program is no
- * child of the old one: its parent exits at once, so that it becomes the service manager's.
+ * states in which it may come; any other word ends the upgrade. The new program is no child of the
+ * old one: its parent exits at once, so that it becomes the service manager's.
  */
 #include "upgrade/upgrade.h"
 
@@ -23,8 +23,8 @@
 enum { READY_MS = 30000, LAST_WORD_MS = 5000, MESSAGE_MAX = 1024 };
 
 #define IN(state) (1u << UPGRADE_##state)
-#define OLD       (IN(BEGIN) | IN(KNOWN) | IN(OFFERED)) /* the new one is on its way */
-#define NEW       (IN(HEIR) | IN(READY))                /* the old one may go on without it */
+#define OLD       (IN(BEGIN) | IN(KNOWN) | IN(OFFERED)) /* the new one is starting */
+#define NEW       (IN(HEIR) | IN(READY))                /* the old one may continue without it */
 
 const struct states upgrade_states = {
 	.of = "upgrade",
@@ -63,7 +63,7 @@ static void close_channel(struct upgrade *u)
 	close_watch(u, &u->channel);
 }
 
-/* False: nobody listens. */
+/* False: there is no reader. */
 static bool tell_other(int channel, const char *what, const char *text)
 {
 	char msg[MESSAGE_MAX];
@@ -72,12 +72,12 @@ static bool tell_other(int channel, const char *what, const char *text)
 	return send(channel, msg, (size_t)n, MSG_NOSIGNAL) >= 0;
 }
 
-/* --- the end of one that fails ---------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 static bool heard_pid(struct upgrade *u, const char *text);
 
-/* The new program's first word may wait to be read; if it comes later, it is not taken, and
- * become() ends. */
+/* The new program's first word may wait to be read; if it comes later, it is refused, and become()
+ * ends. */
 static void hear_who_it_is(struct upgrade *u)
 {
 	char msg[MESSAGE_MAX];
@@ -90,7 +90,7 @@ static void hear_who_it_is(struct upgrade *u)
 		heard_pid(u, msg + 4);
 }
 
-/* Workers of a master that is killed finish what they have accepted. */
+/* Workers of a killed master finish accepted requests. */
 static void kill_it(struct upgrade *u)
 {
 	if (u->state == UPGRADE_BEGIN && u->channel.fd >= 0)
@@ -130,7 +130,7 @@ void upgrade_abort(struct upgrade *u, const char *why)
 		upgrade_fail(u, why);
 }
 
-/* The other master has ended, or says what this one does not understand. */
+/* The other master has ended, or sent an unknown word. */
 static void lose_other(struct upgrade *u, const char *why)
 {
 	if (upgrade_is(u, OLD)) {
@@ -144,9 +144,9 @@ static void lose_other(struct upgrade *u, const char *why)
 	}
 }
 
-/* --- what the new one says -------------------------------------------------------------------- */
+/* --- words of the new one --------------------------------------------------------------------- */
 
-/* A process that has ended by now is not watched. */
+/* An ended process is not watched. */
 static bool heard_pid(struct upgrade *u, const char *text)
 {
 	char *end;
@@ -177,11 +177,11 @@ static bool heard_ready(struct upgrade *u, const char *nothing)
 {
 	(void)nothing;
 	upgrade_go(u, UPGRADE_OFFERED);
-	tell_other(u->channel.fd, "go", ""); /* a process that does not hear it has ended */
+	tell_other(u->channel.fd, "go", ""); /* a process that misses it has ended */
 	return true;
 }
 
-/* Nobody is left behind one that has died by now. */
+/* A dead one has left no process behind. */
 static bool heard_taken(struct upgrade *u, const char *nothing)
 {
 	struct pollfd end = { .fd = u->process.fd, .events = POLLIN };
@@ -198,9 +198,9 @@ static bool heard_taken(struct upgrade *u, const char *nothing)
 	return true;
 }
 
-/* --- what the old one says -------------------------------------------------------------------- */
+/* --- words of the old one --------------------------------------------------------------------- */
 
-/* Behind "taken" that one leaves: nothing may come later that depends on it. */
+/* After "taken" that one exits: no later step may depend on it. */
 static bool heard_go(struct upgrade *u, const char *nothing)
 {
 	(void)nothing;
@@ -221,7 +221,7 @@ static bool heard_bye(struct upgrade *u, const char *text)
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-/* A word that ends with a space has a text behind it. */
+/* A word that ends with a space is followed by a text. */
 static const struct {
 	const char *what;
 	unsigned in;
@@ -273,7 +273,7 @@ static void on_channel(struct watch *w, uint32_t events)
 		fail_ended(u);
 }
 
-/* A child that it left behind may have the channel still. */
+/* A remaining child may still have the channel. */
 static void on_end(struct watch *w, uint32_t events)
 {
 	struct upgrade *u = LIST_ENTRY(w, struct upgrade, process);
@@ -295,15 +295,15 @@ static void on_time(struct timer *t)
 		upgrade_fail(u, "the new program was not ready in time");
 		return;
 	}
-	/* From here on an old master that goes on hears that its word is not taken. */
+	/* From here on an old master that continues finds its words refused. */
 	shutdown(u->channel.fd, SHUT_RD);
 	on_channel(&u->channel, 0);
 }
 
 /* --- the old master's side -------------------------------------------------------------------- */
 
-/* In the process that becomes the new program. Signals stay blocked until its main asks for them.
- */
+/* In the process that becomes the new program. Signals stay blocked until its main unblocks
+ * them. */
 static _Noreturn void become(
 	const struct program *program, const struct passed *p, int channel, const char *variable)
 {
