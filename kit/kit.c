@@ -31,7 +31,7 @@ void __wrap_clock_update(void)
 
 /* --- bytes both ways -------------------------------------------------------------------------- */
 
-/* Whether the server took any. */
+/* True if the server took any. */
 static bool offer(struct h2d_test *t)
 {
 	size_t n = t->unsent.n - t->sent;
@@ -77,7 +77,7 @@ static void turn(struct h2d_test *t, int wait_ms)
 	}
 }
 
-/* Messages, and tasks of the next turn, too: a body that goes on. */
+/* Settles messages, and tasks of the next turn, too: a body that continues. */
 static void kit_settle(struct h2d_test *t)
 {
 	turn(t, 0);
@@ -87,7 +87,7 @@ static void kit_settle(struct h2d_test *t)
 
 static void kit_wake(struct proto_host *host)
 {
-	(void)host; /* each turn looks */
+	(void)host; /* checked in each turn */
 }
 
 /* --- its life --------------------------------------------------------------------------------- */

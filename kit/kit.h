@@ -1,7 +1,7 @@
 /*
- * kit: what the files of the test kit share. kit.c: the server, its time and the calls of
- * h2d/test.h; kit_files.c: files; kit_h1.c and kit_h2.c: the clients, each behind a table;
- * kit_text.c: their bytes and fields; kit_keys.c: keys of handlers. Never linked into a server.
+ * kit: shared parts of the test kit. kit.c: the server, its time and the calls of h2d/test.h;
+ * kit_files.c: files; kit_h1.c and kit_h2.c: the clients, each behind a table; kit_text.c: their
+ * bytes and headers; kit_keys.c: keys of handlers. Never linked into a server.
  */
 #ifndef H2D_KIT_KIT_H
 #define H2D_KIT_KIT_H
@@ -21,7 +21,7 @@
 
 struct h2d_test;
 
-/* A client: all it says goes out by kit_say(). */
+/* A client: sends all by kit_say(). */
 struct kit_client {
 	struct proto *(*speak)(const struct proto_conf *conf, struct proto_host *host);
 	/* A new connection. */
@@ -31,21 +31,21 @@ struct kit_client {
 	/* A piece of the body; its end. */
 	void (*piece)(struct h2d_test *t, const void *data, size_t len);
 	void (*end)(struct h2d_test *t);
-	/* Bytes of the server's. */
+	/* Bytes from the server. */
 	void (*take)(struct h2d_test *t, const void *data, size_t n);
-	/* Frees what open() made. */
+	/* Frees the memory of open(). */
 	void (*close)(struct h2d_test *t);
 };
 extern const struct kit_client kit_h1, kit_h2;
 
 struct kit_files {
-	char root[32]; /* the folder */
+	char root[32]; /* the directory */
 	struct doc_root tree;
 	struct doc_roots trees;
 	struct site site;
 	struct sites sites;
 	struct offload *offload;
-	struct strbuf text; /* of the file that was asked for */
+	struct strbuf text; /* of the requested file */
 };
 
 struct h2d_test {
@@ -63,11 +63,11 @@ struct h2d_test {
 	struct pool blocks;
 	struct outq out;
 	struct proto *proto;
-	struct strbuf unsent; /* the client's, that the server has not taken */
+	struct strbuf unsent; /* the client's, not taken by the server yet */
 	size_t sent;          /* of unsent */
 	bool asked;
 
-	/* The answer, as the client has read it. */
+	/* The answer received by the client. */
 	int status;
 	struct strbuf fields; /* name, NUL, value, NUL, … */
 	struct strbuf content;
@@ -76,7 +76,7 @@ struct h2d_test {
 	/* The clients' own. */
 	struct strbuf raw; /* HTTP/1: the answer's bytes */
 	bool chunked, head;
-	struct strbuf body; /* HTTP/2: of the request, not sent yet */
+	struct strbuf body; /* HTTP/2: of the request, unsent */
 	int32_t stream;
 	bool body_ended;
 };
@@ -84,7 +84,7 @@ struct h2d_test {
 void kit_files_open(struct h2d_test *t);
 void kit_files_close(struct h2d_test *t);
 
-/* The keys of handlers; made at the first call, and gone with the server. */
+/* The keys of handlers; made at the first call, freed with the server. */
 const struct conf *kit_keys(void);
 void kit_keys_free(void);
 

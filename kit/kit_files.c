@@ -1,6 +1,6 @@
 /*
- * kit_files: what kit.c has on the disk: a folder below /tmp in which handlers store, and of which
- * they send files. Every client may write there. It goes with the server.
+ * kit_files: kit.c's files: a directory below /tmp in which handlers store files, and from which
+ * they send them. Every client may write there. Removed with the server.
  */
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /*
- * kit_h1: a client of HTTP/1.1 for h2d/test.h. It reads an answer anew from its first byte whenever
- * more has come, for answers of tests are short.
+ * kit_h1: a client of HTTP/1.1 for h2d/test.h. It parses an answer again from its first byte
+ * whenever more has come, because answers of tests are short.
  */
 #include <stdlib.h>
 #include <strings.h>
@@ -52,7 +52,7 @@ static void kit_h1_end(struct h2d_test *t)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* The next line of *text, without its end. False: it is not complete. */
+/* The next line of *text, without its end. False: it is incomplete. */
 static bool line_of(struct slice *text, struct slice *line)
 {
 	const char *lf = text->n > 0 ? memchr(text->p, '\n', text->n) : NULL;
@@ -64,7 +64,7 @@ static bool line_of(struct slice *text, struct slice *line)
 	return true;
 }
 
-/* False: the head is not complete. */
+/* False: the head is incomplete. */
 static bool read_head(struct h2d_test *t, struct slice *text)
 {
 	struct slice line;
@@ -86,7 +86,7 @@ static bool read_head(struct h2d_test *t, struct slice *text)
 	return false;
 }
 
-/* True: its last chunk is there. */
+/* True: its last chunk has come. */
 static bool read_chunks(struct h2d_test *t, struct slice text)
 {
 	struct slice line;

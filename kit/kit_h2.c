@@ -10,7 +10,7 @@
 
 enum { FIELDS = 64 };
 
-/* Takes from the session what there is to say. */
+/* Takes output from the session. */
 static void flush(struct h2d_test *t)
 {
 	const uint8_t *p;

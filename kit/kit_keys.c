@@ -1,6 +1,6 @@
 /*
- * kit_keys: the keys that handlers have under test: on the defaults of their conf.def, but for what
- * the test says. Called by tests and by kit.c.
+ * kit_keys: the keys of handlers under test: the defaults of their conf.def, unless the test sets
+ * others. Called by tests and by kit.c.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * kit_text: what clients of the test kit say, and the fields that they have read. Called by
- * kit_h1.c and kit_h2.c.
+ * kit_text: the test kit's clients' bytes, and the headers that they have read. Called by kit_h1.c
+ * and kit_h2.c.
  */
 #include "base/assert.h"
 #include "kit/kit.h"

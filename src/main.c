@@ -1,7 +1,7 @@
 /*
- * main: reads the command line and calls what it asks for: the master, a check, a dump, a signal.
- * The exit status is 0 when that was done, 1 when the configuration or the start failed, 2 when the
- * command line was wrong. Main serves nothing and forks nothing itself.
+ * main: reads the command line and calls its action: the master, a check, a dump, a signal. The
+ * exit status is 0 for success, 1 when the configuration or the start failed, 2 when the command
+ * line was wrong. Main itself never serves or forks.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -71,7 +71,7 @@ static int test(const struct conf_override *ov)
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Output that was lost, to a full disk or a closed pipe, must not look like success. */
+/* Output lost to a full disk or a closed pipe must not look like success. */
 static int flushed(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -80,7 +80,7 @@ static int flushed(void)
 	return EXIT_FAILURE;
 }
 
-/* Files are tried as the workers do it: from here on this process is their user. */
+/* Opens files like the workers: from here on this process has their user. */
 static int explain_as_user(const struct options *o, const struct conf *conf)
 {
 	struct resources resources;
@@ -144,7 +144,7 @@ static int version(void)
 	return flushed();
 }
 
-/* Becomes h2d-top, which lies beside this program: the server links no reader of JSON. */
+/* Becomes h2d-top, which is beside this program: the server links no reader of JSON. */
 static int top(const struct options *o)
 {
 	static char name[] = "h2d-top", once[] = "--once", file[] = "-f";
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	sigset_t set, before;
 	int rc;
 
-	/* First of all: a HUP or USR1 that comes before the master listens waits until it does. */
+	/* First: a HUP or USR1 that comes before the master listens waits until it does. */
 	master_signal_set(&set);
 	sigprocmask(SIG_BLOCK, &set, &before);
 	have_standard_fds();

@@ -30,7 +30,7 @@ enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* The words of complete, NULL where it is one of the kinds that shells know. */
+/* The words of complete, NULL: a kind that shells know. */
 static const char *words(const struct option_row *row)
 {
 	static const char *const kinds[] = { "file", "folder", "none" };

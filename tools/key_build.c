@@ -1,6 +1,6 @@
 /*
- * key_build: checks rows as the reader of h2d.conf would take their defaults, and writes the table
- * that src/conf/conf_table.h declares. Called by key_gen and by tests; opens nothing.
+ * key_build: checks rows by the rules of h2d.conf's reader for defaults, and writes the table that
+ * src/conf/conf_table.h declares. Called by key_gen and by tests; opens no file.
  */
 #include "tools/key_build.h"
 
@@ -41,7 +41,7 @@ struct build {
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-/* The index of the type; TYPES: there is none of that name. */
+/* The index of the type; TYPES: unknown. */
 static unsigned type_of(const struct key_row *row)
 {
 	unsigned i = 0;
@@ -59,7 +59,7 @@ static bool is_name(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
 }
 
-/* Rows of a handler stand in one file, where a key is once. */
+/* Rows of a handler are in one file, without duplicate keys. */
 static void check_alone(struct build *b, const struct key_row *row)
 {
 	for (const struct key_row *r = b->rows; r < row; r++) {
@@ -90,7 +90,7 @@ static void key_build_tell(void *ctx, const struct conf_pos *pos, const char *me
 	FAULT(t->build, t->row, "default: %s", message);
 }
 
-/* A member of any type, and where it is set. */
+/* A member of any type, and its place. */
 struct slot {
 	union {
 		CONF_C_STRING string;
@@ -101,7 +101,7 @@ struct slot {
 	struct conf_pos at;
 };
 
-/* "a|b" as the table has it, in arena; the words are cut in place. NULL: any. */
+/* "a|b" in the table's form, in arena; the words are cut in place. NULL: any. */
 static const struct conf_choice *choices_of(struct arena *arena, const char *text)
 {
 	char *word = text != NULL ? arena_strdup(arena, text) : NULL;
@@ -112,7 +112,7 @@ static const struct conf_choice *choices_of(struct arena *arena, const char *tex
 	return v;
 }
 
-/* The default is read as a value of the file would be. */
+/* The default is read like a value of the file. */
 static void check_default(struct build *b, const struct key_row *row, unsigned type)
 {
 	struct conf_row as = { .name = row->name,
@@ -155,7 +155,7 @@ static void key_build_check(struct build *b, const struct key_row *row)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Whether row is the first of its handler's. */
+/* True if row is the first of its handler's. */
 static bool is_first(const struct build *b, const struct key_row *row)
 {
 	for (const struct key_row *r = b->rows; r < row; r++)

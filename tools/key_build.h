@@ -1,7 +1,6 @@
 /*
  * key_build: from the rows of the conf.def of handlers to the table of their sections, as C, with
- * every fault named by its line. Runs at build time in the generator, and in tests; never in the
- * server.
+ * the line of every fault. Runs at build time in the generator, and in tests; never in the server.
  */
 #ifndef H2D_TOOLS_KEY_BUILD_H
 #define H2D_TOOLS_KEY_BUILD_H
@@ -9,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* KEY(handler, name, type, default, min, max, choices, help), as written. */
+/* KEY(handler, name, type, default, min, max, choices, help), unchanged. */
 struct key_row {
-	const char *file; /* where it is written */
+	const char *file; /* its place */
 	int line;
 	const char *handler, *name, *type, *dflt;
 	uint64_t min, max;

@@ -11,7 +11,7 @@
 #define ROW(handler, name, type, dflt, min, max, choices, help) \
 	{ __FILE__, __LINE__, #handler, name, #type, dflt, min, max, choices, help },
 static const struct key_row rows[] = {
-#ifdef HANDLERS_KEYS /* of the folders that configure --with-handlers names */
+#ifdef HANDLERS_KEYS /* of the directories of configure --with-handlers */
 #define KEY ROW
 #include HANDLERS_KEYS
 #endif

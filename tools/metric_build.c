@@ -1,7 +1,7 @@
 /*
- * metric_build: checks rows as those who scrape metrics would (Prometheus' text format,
- * OpenMetrics), and writes the table that src/base/handler_counts.h declares. Called by key_gen and
- * by tests; opens nothing.
+ * metric_build: checks rows by the formats of metrics (Prometheus' text format, OpenMetrics), and
+ * writes the table that src/base/handler_counts.h declares. Called by key_gen and by tests; opens
+ * no file.
  */
 #include "tools/metric_build.h"
 
@@ -37,7 +37,7 @@ static bool is_total(const char *name)
 	return ends_in(name, strlen(name), "_total");
 }
 
-/* The bytes of the family's name: that of a counter has no "_total" in OpenMetrics. */
+/* The bytes of the family's name: without a counter's "_total" in OpenMetrics. */
 static size_t family(const struct metric_row *row)
 {
 	return strlen(row->name) - (row->bounds == NULL && is_total(row->name) ? 6 : 0);
@@ -51,7 +51,7 @@ static bool is_name(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == n;
 }
 
-/* Ends that samples of a family have: a name with one of them could be another's sample. */
+/* Suffixes of a family's samples: a name with one could be another's sample. */
 static bool has_reserved_end(const struct metric_row *row)
 {
 	static const char *const ends[] = { "_total", "_sum", "_count", "_bucket", "_info",

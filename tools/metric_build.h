@@ -1,16 +1,16 @@
 /*
  * metric_build: from the rows of the metrics.def of handlers to the table of their metrics, as C,
- * with every fault named by its line. Runs at build time in the generator, and in tests; never in
- * the server.
+ * with the line of every fault. Runs at build time in the generator, and in tests; never in the
+ * server.
  */
 #ifndef H2D_TOOLS_METRIC_BUILD_H
 #define H2D_TOOLS_METRIC_BUILD_H
 
 #include <stdio.h>
 
-/* COUNTER(handler, name, help) or HISTOGRAM(handler, name, help, bounds …), as written. */
+/* COUNTER(handler, name, help) or HISTOGRAM(handler, name, help, bounds …), unchanged. */
 struct metric_row {
-	const char *file; /* where it is written */
+	const char *file; /* its place */
 	int line;
 	const char *handler, *name, *help;
 	const double *bounds; /* NULL: a counter */

@@ -1,8 +1,7 @@
 /*
  * page_gen: a program of the build: `page_gen FILE…` prints a header with the text of each file of
  * a page, "form.css", as a string FORM_CSS, and its hash for a content-security-policy as
- * FORM_CSS_HASH. Indentation and lines that are a comment of "//" alone are left out. Not
- * installed.
+ * FORM_CSS_HASH. Indentation and lines that are only a "//" comment are omitted. Not installed.
  */
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -19,7 +18,7 @@ static void page_gen_fail(const char *file, const char *why)
 	exit(EXIT_FAILURE);
 }
 
-/* The lines that count; how many bytes. */
+/* Reads the relevant lines; returns the number of bytes. */
 static size_t read_text(const char *file, char text[TEXT_MAX])
 {
 	FILE *f = fopen(file, "r");

@@ -1,7 +1,7 @@
 /*
  * route_build: grows a tree of branches from the rows of routes.def, then lays it out as the array
- * of nodes that the lookup reads. Called by route_gen and by tests, never by the server. Memory
- * that runs out ends the program, as it may in a build tool.
+ * of nodes for look-ups. Called by route_gen and by tests, never by the server. Without memory the
+ * program ends, as a build tool may.
  */
 #include "tools/route_build.h"
 
@@ -13,7 +13,7 @@ enum { PATTERN_MAX = 1024, NODES_MAX = UINT16_MAX };
 
 enum kind { LITERAL, PARAM, REST };
 
-/* A node while the tree grows; its children are a list in the order they will be laid out. */
+/* A node of the growing tree; its children are a list in layout order. */
 struct branch {
 	enum kind kind;
 	struct slice literal;
@@ -70,7 +70,7 @@ static enum kind kind_of(struct slice segment)
 	return segment.n > 0 && segment.p[0] == '{' ? PARAM : LITERAL;
 }
 
-/* The fault of segment; NULL: it has none. */
+/* The fault of segment; NULL: none. */
 static const char *segment_fault(struct slice segment, bool last)
 {
 	if (segment.n == 0)
@@ -93,7 +93,7 @@ static const char *segment_fault(struct slice segment, bool last)
 		return "a parameter is a whole segment";
 	if (slice_eq(segment, SLICE(".")) || slice_eq(segment, SLICE("..")))
 		return "no path has a dot segment";
-	/* pchar (RFC 3986, 3.3) without "%" and "*", which would not mean what they seem to */
+	/* pchar (RFC 3986, 3.3) without "%" and "*", which would be misleading */
 	if (!all_of(segment, "-._~!$&'()+,;=:@"))
 		return "a byte that stands in no pattern";
 	return NULL;
@@ -211,7 +211,7 @@ static void insert(struct builder *builder, unsigned i)
 	br->node.routes[route->method] = (uint16_t)i;
 }
 
-/* RFC 9110, 9.3.2: what answers GET answers HEAD. */
+/* RFC 9110, 9.3.2: a handler of GET answers HEAD. */
 static void add_head(struct route_node *node)
 {
 	if ((node->methods & 1u << H2D_GET) && !(node->methods & 1u << H2D_HEAD)) {
@@ -220,7 +220,7 @@ static void add_head(struct route_node *node)
 	}
 }
 
-/* Puts br at nodes[at] and what is below it from nodes[*next] on; frees the branches below. */
+/* Puts br at nodes[at] and its descendants from nodes[*next] on; frees the branches below. */
 static void lay_out(struct route_node *nodes, struct branch *br, unsigned at, unsigned *next)
 {
 	struct route_node *node = &nodes[at];
@@ -249,7 +249,7 @@ static void lay_out(struct route_node *nodes, struct branch *br, unsigned at, un
 	}
 }
 
-/* Beginnings of paths: any, where "/" has a child for any segment. */
+/* Beginnings of paths: all, if "/" has a child for any segment. */
 static uint64_t begins_of(const struct route_node *nodes)
 {
 	uint64_t begins = nodes->param != 0 || nodes->rest != 0 ? UINT64_MAX : 0;

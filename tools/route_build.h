@@ -1,15 +1,15 @@
 /*
- * route_build: from the rows of routes.def to the segment tree, in memory, with every fault named
- * by its line. Runs at build time in the generator, and in tests; never in the server.
+ * route_build: from the rows of routes.def to the segment tree, in memory, with the line of every
+ * fault. Runs at build time in the generator, and in tests; never in the server.
  */
 #ifndef H2D_TOOLS_ROUTE_BUILD_H
 #define H2D_TOOLS_ROUTE_BUILD_H
 
 #include "rules/route.h"
 
-/* ROUTE(method, pattern, handler, body), as written. */
+/* ROUTE(method, pattern, handler, body), unchanged. */
 struct route_row {
-	const char *file; /* where it is written */
+	const char *file; /* its place */
 	int line;
 	const char *method, *pattern, *handler, *body;
 };

@@ -1,6 +1,6 @@
 /*
  * route_gen: the program that make runs to turn routes.def into C on stdout: the const route table,
- * its tree, and declarations of the handlers it names. A fault in a row ends it with 1 and a line
+ * its tree, and declarations of its handlers. A fault in a row ends it with 1 and a line
  * "FILE:LINE: …" on stderr.
  */
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "tools/route_build.h"
 
-/* In front of a row's handler: a name of its own cannot clash with one of the server's. */
+/* Prefix of a row's handler: no name can clash with one of the server's. */
 #define SYMBOL "h2d_handler_"
 
 #define ROW(method, pattern, handler, body) \
@@ -16,7 +16,7 @@
 static const struct route_row rows[] = {
 #define ROUTE ROW
 #include "routes.def"
-#ifdef HANDLERS_ROUTES /* of the folders that configure --with-handlers names */
+#ifdef HANDLERS_ROUTES /* of the directories of configure --with-handlers */
 #define ROUTE ROW
 #include HANDLERS_ROUTES
 #endif
@@ -25,10 +25,9 @@ static const struct route_row rows[] = {
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 /*
- * Only the linker knows whether a handler exists, and it names the section of a reference to one
- * that does not. So each row refers to its handler from a section that is named after the row. The
- * pad is for linkers that take a variable at offset 0 for another one and print that one's line
- * instead.
+ * Only the linker notices a missing handler, and it names the section of the reference. So each row
+ * refers to its handler from a section that is named after the row. The pad is for linkers that
+ * take a variable at offset 0 for another one and print that one's line instead.
  */
 static void print_handlers(void)
 {

@@ -1,6 +1,6 @@
 /*
- * row_gen: writes faults and strings of C, for key_build, metric_build and route_build. Opens
- * nothing.
+ * row_gen: writes faults and strings of C, for key_build, metric_build and route_build. Opens no
+ * file.
  */
 #include "tools/row_gen.h"
 

@@ -1,6 +1,6 @@
 /*
- * row_gen: what programs share that make a table of C from the rows of a .def file: faults named by
- * their line, and strings. Runs at build time and in tests; never in the server.
+ * row_gen: shared by programs that make a table of C from the rows of a .def file: faults with
+ * their lines, and strings. Runs at build time and in tests; never in the server.
  */
 #ifndef H2D_TOOLS_ROW_GEN_H
 #define H2D_TOOLS_ROW_GEN_H
@@ -13,11 +13,11 @@ struct row_faults {
 	bool any;
 };
 
-/* Writes "FILE:LINE: …"; false, for who returns it. */
+/* Writes "FILE:LINE: …"; returns false, for the caller to return. */
 bool row_fault(struct row_faults *faults, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A string of C; NULL as such. */
+/* A string of C; NULL for NULL. */
 void row_write_string(const char *s, FILE *out);
 
 #endif

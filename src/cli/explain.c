@@ -1,6 +1,6 @@
 /*
- * explain: puts together what a worker has for its requests, but for connections, asks one, and
- * waits in the loop for its answer. What is printed of it is explain_report.c's.
+ * explain: makes a worker's parts for requests, without connections, starts one, and waits in the
+ * loop for its answer. explain_report.c prints the result.
  */
 #include "cli/explain.h"
 
@@ -25,7 +25,7 @@ enum { THREADS = 4, MEMORY = 1 << 20, ANSWER_MS = 30000, TURN_MS = 100, TURNS = 
 extern const struct h2d_handler h2d_handler_files, h2d_handler_files_download,
 	h2d_handler_files_options, h2d_handler_health;
 
-/* Handlers that are known to read only. */
+/* Handlers that only read. */
 static const struct h2d_handler *const harmless[] = { &h2d_handler_files,
 	&h2d_handler_files_download, &h2d_handler_files_options, &h2d_handler_health };
 
@@ -35,7 +35,7 @@ struct explain {
 	const struct options *ask;
 	const char *asked; /* the URL */
 	FILE *out;
-	struct arena memory; /* of the URL and the fields */
+	struct arena memory; /* of the URL and the headers */
 	struct explain_url url;
 	const struct conf_listen *listen;
 
@@ -73,7 +73,7 @@ static void on_reply(struct h2d_req *req)
 
 static void on_resume(struct h2d_req *req)
 {
-	(void)req; /* nobody reads the content */
+	(void)req; /* the content is not read */
 }
 
 static void on_consume(struct h2d_req *req, size_t n)
@@ -125,7 +125,7 @@ static uint16_t asked_port(const struct explain_url *url)
 	return url->port != 0 ? url->port : url->tls ? 443 : 80;
 }
 
-/* How well l fits the URL; 0: not at all. A URL without a host fits the public ones. */
+/* The match of l with the URL; 0: not at all. A URL without a host matches the public ones. */
 static unsigned fit(const struct explain *e, const struct conf_listen *l)
 {
 	const struct explain_url *url = &e->url;
@@ -187,8 +187,7 @@ static bool covers(const struct http_conn *conn, struct slice host)
 	return tls_cert_covers(conn->certificate, host);
 }
 
-/* Takes the certificate that the URL's name is answered with; addresses are never asked for
- * (RFC 6066, 3). */
+/* Takes the certificate for the URL's name; addresses have none (RFC 6066, 3). */
 static int set_certificate(struct explain *e)
 {
 	const struct tls_ctx *tls = e->resources->certs.tls;
@@ -258,7 +257,7 @@ static int add_line(struct explain *e, const char *line)
 	return add_field(e, slice_of(name, n), slice_str(value));
 }
 
-/* User and password of the URL, as clients send them (RFC 7617, 2). */
+/* User and password of the URL, in a client's form (RFC 7617, 2). */
 static int add_user(struct explain *e)
 {
 	static const char scheme[] = "Basic ";
@@ -325,7 +324,7 @@ static void explain_stop(struct explain *e)
 	loop_fini(&e->loop);
 }
 
-/* The user who asks may see other files than the workers do. */
+/* The user of the command may see other files than the workers. */
 static void note_user(const struct explain *e)
 {
 	const struct conf *conf = e->conf;
@@ -378,7 +377,7 @@ static void explain_leave(struct explain *e)
 	req_fini(&e->req);
 }
 
-/* The file that answers, if one does. */
+/* The answering file, if any. */
 static const struct trace_step *found(const struct explain *e)
 {
 	const struct trace_step *last = NULL;
@@ -389,7 +388,7 @@ static const struct trace_step *found(const struct explain *e)
 	return last;
 }
 
-/* Whether the file is in an image, of which the second answer can be made. */
+/* True if the file is in an image, which can then make the second answer. */
 static bool cache(struct explain *e)
 {
 	const struct trace_step *file = e->conf->cache.max_size > 0 ? found(e) : NULL;
@@ -406,13 +405,13 @@ static bool cache(struct explain *e)
 	for (int i = 0; i < image->nfds; i++)
 		fds[i] = fcntl(image->fds[i], F_DUPFD_CLOEXEC, 0);
 	files_take_image(e->files, image->number, fds, image->nfds);
-	/* It is mapped by a thread. */
+	/* A thread maps it. */
 	for (int i = 0; i < TURNS && files_image_number(e->files) == 0; i++)
 		loop_turn(&e->loop, TURN_MS);
 	return files_image_number(e->files) != 0;
 }
 
-/* The disk answers first, for it tells which file it is; then the cache does. */
+/* The disk answers first, to find the file; then the cache does. */
 static int answer_and_tell(struct explain *e)
 {
 	int rc = explain_answer(e);

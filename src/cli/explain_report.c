@@ -1,6 +1,5 @@
 /*
- * explain_report: the text of an explanation. It reads the request's trace and reply, decides
- * nothing, and changes neither.
+ * explain_report: the text of an explanation. It only reads the request's trace and reply.
  */
 #include "cli/explain.h"
 
@@ -24,7 +23,7 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* Bytes that a peer may send must not move a terminal's cursor. */
+	/* A peer's bytes must not control the terminal. */
 	for (char *p = text; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
@@ -37,7 +36,7 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
 			at->line);
 }
 
-/* A value that the configuration gave is sent by reference, and so known again. */
+/* A value from the configuration is sent by reference, and so recognised. */
 static const struct conf_pos *said_at(const struct h2d_req *req, const struct field *f)
 {
 	const struct location *l = req->location;
@@ -72,7 +71,7 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 		explain_line(out, "content", NULL, "%" PRIu64 " bytes", r->body.left);
 }
 
-/* The handler's keys that the configuration sets, which it would answer by. */
+/* The handler's keys in the configuration, which would affect its answer. */
 static void write_keys(FILE *out, const struct conf *conf, const struct h2d_handler *handler)
 {
 	const struct conf_section *s = conf_table_handler(
@@ -94,7 +93,7 @@ static void write_keys(FILE *out, const struct conf *conf, const struct h2d_hand
 	}
 }
 
-/* The user that credentials name, who is looked for in a file of passwords. */
+/* The user of the credentials, looked up in a file of passwords. */
 struct who {
 	FILE *out;
 	const char *file;
@@ -110,7 +109,7 @@ static void write_line(void *ctx, unsigned line, struct slice user, const char *
 		explain_line(who->out, "note", &at, "%s (openssl passwd -6)", why);
 }
 
-/* A right password is refused, too, where the line has a hash that is none of crypt(5). */
+/* A right password is refused, too, if its line has no hash of crypt(5). */
 static void write_hash(FILE *out, const struct h2d_req *req)
 {
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("authorization"));

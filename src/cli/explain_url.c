@@ -1,6 +1,6 @@
 /*
- * explain_url: takes a URL apart. Paths and queries stay as they were written, so that a malformed
- * one is answered by the server's own rules. It never looks a name up.
+ * explain_url: parses a URL. Paths and queries stay unchanged, so that the server's own rules
+ * answer a malformed one. It never looks a name up.
  */
 #include "cli/explain.h"
 
@@ -16,7 +16,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* RFC 3986, 2.1; what is no escape stays. p NULL when memory is out. */
+/* RFC 3986, 2.1; an invalid escape stays. p NULL when memory is out. */
 static struct slice explain_url_decode(struct slice s, struct arena *a)
 {
 	char *out = arena_alloc(a, s.n + 1), *o = out;
@@ -31,7 +31,7 @@ static struct slice explain_url_decode(struct slice s, struct arena *a)
 	return slice_of(out, out != NULL ? (size_t)(o - out) : 0);
 }
 
-/* Cuts the last c off s, with all in front of it, which is *front; false: there is no c. */
+/* Cuts the last c off s, with the text before it, which is *front; false: there is no c. */
 static bool explain_url_cut(struct slice *s, char c, struct slice *front)
 {
 	const char *at = s->n > 0 ? memrchr(s->p, c, s->n) : NULL;

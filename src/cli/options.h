@@ -1,6 +1,6 @@
 /*
  * options: the command line. One table of options makes the parser and the text of -h. Options
- * opens no file: what it finds is a struct conf_override, which conf lays over the configuration.
+ * opens no file: its result is a struct conf_override, which conf applies to the configuration.
  */
 #ifndef H2D_CLI_OPTIONS_H
 #define H2D_CLI_OPTIONS_H
@@ -9,9 +9,9 @@
 
 #include "conf/conf.h"
 
-#define OPTIONS_FILE SYSCONFDIR "/h2d/h2d.conf" /* the configuration where none is named */
+#define OPTIONS_FILE SYSCONFDIR "/h2d/h2d.conf" /* the default configuration file */
 
-/* Codes of options that have no letter. */
+/* Codes of options without a letter. */
 enum options_code {
 	OPT_LONG = 256,
 	OPT_ACCESS_LOG = OPT_LONG,
@@ -43,10 +43,10 @@ enum { OPTIONS_URLS = 1000, OPTIONS_FIELDS = 100 };
 struct options {
 	enum options_action action;
 	const char *signal; /* OPTIONS_SIGNAL */
-	char *const *top;   /* OPTIONS_TOP: where the servers are, NULL behind the last */
+	char *const *top;   /* OPTIONS_TOP: the servers' addresses, NULL after the last */
 	bool once;          /* OPTIONS_TOP: one look */
 	bool all;           /* OPTIONS_DUMP: defaults, too */
-	bool wait;          /* for the generation before to be gone, too */
+	bool wait;          /* also for the end of the generation before */
 	/* OPTIONS_EXPLAIN */
 	const char *urls[OPTIONS_URLS], *fields[OPTIONS_FIELDS];
 	unsigned nurls, nfields;

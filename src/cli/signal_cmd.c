@@ -1,5 +1,5 @@
 /*
- * signal_cmd: the client side of pid file and status file; main calls it for -s. It changes nothing
+ * signal_cmd: the client side of pid file and status file; main calls it for -s. It makes no change
  * itself.
  */
 #include "cli/signal_cmd.h"
@@ -39,7 +39,7 @@ static int signal_of(const char *name)
 	return 0;
 }
 
-/* Whether the master says what came of it. */
+/* True if the master reports an outcome. */
 static bool has_outcome(int signo)
 {
 	return signo == SIGHUP || signo == SIGUSR2 || signal_is_drain(signo);
@@ -64,8 +64,8 @@ static int moved_or(const struct running_master *m, int rc)
 }
 
 /*
- * A real-time signal ends a program that does not know it, so a master of before must not get one.
- * Those that a master waits for it blocks.
+ * A real-time signal ends a program that does not handle it, so an older master must not get one. A
+ * master blocks those that it handles.
  */
 static bool is_taken(const struct running_master *m, int signo)
 {

@@ -1,7 +1,7 @@
 /*
  * signal_wait: finds the master that holds the pid file, and reads the status file until it has the
- * outcome of a request, or of one that began after it. Tells it on standard output or, if it
- * failed, standard error.
+ * outcome of a request, or of one that began after it. Prints it on standard output or, for a
+ * failure, standard error.
  */
 #include "cli/signal_wait.h"
 
@@ -20,7 +20,7 @@
 
 enum {
 	POLL_MS = 20,
-	REQUEST_MS = 75000, /* a request that runs, and ours: 30 s each */
+	REQUEST_MS = 75000, /* a running request, and ours: 30 s each */
 };
 
 /* --- the running master ----------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ static void keep_quiet(void *ctx, const struct conf_pos *pos, const char *messag
 	(void)ctx, (void)pos, (void)message;
 }
 
-/* A file with faults is what `-s reload` is to tell of; it must find the master all the same. */
+/* A faulty file is to be reported by `-s reload`; that must find the master all the same. */
 static bool take_conf(struct running_master *m, const struct conf *conf)
 {
 	if (!conf->faulty)
@@ -89,7 +89,7 @@ bool running_master_find(struct running_master *m)
 		if (m->pidfd >= 0 && named == m->pid)
 			return true;
 		running_master_let_go(m);
-	} while (named != m->pid); /* an upgrade has given its place to another one meanwhile */
+	} while (named != m->pid); /* an upgrade has moved its place to another one meanwhile */
 	return nobody(m, strerror(rc));
 }
 
@@ -127,7 +127,7 @@ static const struct status_gone *find_gone(const struct status *s, uint32_t gene
 	return NULL;
 }
 
-/* Until that generation is gone, for which the master sees to it that it does not take for ever. */
+/* Waits for the end of that generation, whose time the master limits. */
 static int wait_drained(const struct signal_wait *w, uint32_t generation)
 {
 	const struct status_gone *g;
@@ -195,7 +195,7 @@ static bool differ(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
 }
 
-/* Each version of the status file is a file of its own. */
+/* Each version of the status file is a new file. */
 static bool is_written(const struct signal_wait *w)
 {
 	struct stat now = look_at(w, ".status");
@@ -204,9 +204,9 @@ static bool is_written(const struct signal_wait *w)
 }
 
 /*
- * An upgrade that succeeded since we asked is ours where another process has the place of the one
- * that got the signal, whatever began before we looked; else it is an earlier one, of which no
- * status file told.
+ * An upgrade that succeeded since our signal is ours if another process has the place of the one
+ * that got the signal, whatever began before; else it is an earlier one, missing in the status
+ * file.
  */
 static bool is_upgraded(const struct signal_wait *w, const struct status *s)
 {
@@ -215,22 +215,22 @@ static bool is_upgraded(const struct signal_wait *w, const struct status *s)
 	return s->upgrade > w->before;
 }
 
-/* Whether s has the outcome of our request, or of a later one: see status.h. */
+/* True if s has the outcome of our request, or of a later one: see status.h. */
 static bool is_over(const struct signal_wait *w, const struct status *s)
 {
 	if (w->signo == SIGUSR2)
 		return is_upgraded(w, s);
-	/* Whatever has an outcome tells whether health says 503: the drain need not be the last. */
+	/* Every outcome has the state of the health check: the drain need not be the last. */
 	if (signal_is_drain(w->signo))
 		return s->request > w->before && s->drained == (w->signo == MASTER_SIGNAL_DRAIN);
-	/* A reload that came while an upgrade ran is done after it. */
+	/* A reload during an upgrade is done after it. */
 	return s->request > w->before && s->request != s->upgrade;
 }
 
 /*
- * An upgrade that follows a reload within a look hides its outcome, as an undrain does that of a
- * drain: nothing tells whether it was ours, so it is asked for again. At one look alone the master
- * may be between an upgrade and the reload that waited for it.
+ * An upgrade that follows a reload within a look hides its outcome, like an undrain that of a
+ * drain: it may have been ours, so the signal is sent again. At a single look the master may be
+ * between an upgrade and the reload that waited for it.
  */
 static bool is_hidden(struct signal_wait *w, const struct status *s)
 {
@@ -241,8 +241,8 @@ static bool is_hidden(struct signal_wait *w, const struct status *s)
 	return again;
 }
 
-/* A master that has done something and cannot write the status file leaves a new time at the pid
- * file: see outcome_end(). */
+/* A master that has acted and cannot write the status file updates the pid file's time: see
+ * outcome_end(). */
 static int look_for_silence(const struct signal_wait *w)
 {
 	struct stat now = look_at(w, "");
@@ -255,9 +255,9 @@ static int look_for_silence(const struct signal_wait *w)
 }
 
 /*
- * The master has gone. Where another one is in its place, what began after we asked goes on there;
- * if nothing did, the signal was lost. Where nobody can write the status file nothing tells, and
- * to ask again would be to upgrade again and again.
+ * The master has exited. If another one replaces it, requests after our signal continue there;
+ * without any, the signal was lost. Without a writable status file this is unknown, and a new
+ * signal might upgrade again and again.
  */
 static int signal_wait_follow(struct signal_wait *w, const struct status *s)
 {
@@ -280,8 +280,8 @@ static int signal_wait_follow(struct signal_wait *w, const struct status *s)
 }
 
 /*
- * Where there was no status file to look at, or an old one because nobody could write it, the first
- * that is written may bring the outcome of an earlier request along.
+ * If there was no status file, or an old one because it was not writable, the first one written may
+ * also have the outcome of an earlier request.
  */
 static int read_status(struct signal_wait *w, struct status *s)
 {
@@ -300,7 +300,7 @@ void signal_wait_init(struct signal_wait *w, struct running_master *master, int 
 	w->status = look_at(w, ".status");
 }
 
-/* A master that is still starting has written no status yet. */
+/* A starting master has written no status yet. */
 bool signal_wait_begin(struct signal_wait *w)
 {
 	struct status s;

@@ -1,8 +1,8 @@
 /*
- * changes: hears by inotify(7) that something in the folders of watched files has changed, and
- * compares the files with what the generation that serves has read. Reload, master_signal and the
- * master's second do the rest. A reload that failed is tried again with the next change, and once
- * an hour: the fault may have been another one.
+ * changes: notices by inotify(7) changes in the directories of watched files, and compares the
+ * files with those that the serving generation has read. Reload, master_signal and the master's
+ * second do the rest. A failed reload is tried again with the next change, and once an hour: the
+ * fault may have been another one.
  */
 #include "master/changes.h"
 
@@ -20,13 +20,13 @@
 #include "sandbox/sandbox_paths.h"
 
 enum {
-	/* Several files are written one after the other, and one may be taken away before. */
+	/* Several files are written one after the other, and one may be removed before. */
 	SETTLE_MS = 200,
-	/* A folder far above that is replaced tells nobody. */
+	/* The replacement of a directory far above causes no event. */
 	LOOK_MS = 10000,
 	PAUSE_MS = 60000,
 	RETRY_MS = 3600000,
-	DOUBLED_MAX = 8, /* no more generations drain without one being cut */
+	DOUBLED_MAX = 8, /* most generations that drain before one is cut */
 	EVENTS = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ATTRIB | IN_DELETE_SELF |
 		 IN_MOVE_SELF | IN_DONT_FOLLOW,
 };
@@ -80,7 +80,7 @@ static void watch_path(void *ctx, const char *path, unsigned rights)
 	int rc = watch_begin(m);
 
 	(void)rights;
-	/* A file that is not there yet is in a folder that is watched. */
+	/* The directory of a missing file is watched. */
 	if (rc == 0 && inotify_add_watch(m->changes.events.fd, path, EVENTS) < 0 && errno == ENOSPC)
 		rc = -errno;
 	if (rc < 0)
@@ -109,8 +109,8 @@ static void watch_end(struct master *m)
 /* --- wishing ---------------------------------------------------------------------------------- */
 
 /*
- * When a further reload may be wished for: each generation that still drains doubles the pause.
- * Within reload-timeout's hour there are six of them so, and none is cut for being too many.
+ * The earliest time of a further reload: each draining generation doubles the pause. So there are
+ * six of them within reload-timeout's hour, and none is cut because there are too many.
  */
 static uint64_t pause_end(const struct master *m)
 {
@@ -137,7 +137,7 @@ static void wish(struct master *m, const char *why)
 	loop_defer(&m->loop, &m->wish.grant);
 }
 
-/* Once for each change, for the reload may fail. */
+/* Once for each change, because the reload may fail. */
 static void look_at_hosts(struct master *m, const struct conf *conf)
 {
 	struct changes *c = &m->changes;
@@ -154,7 +154,7 @@ static void look_at_hosts(struct master *m, const struct conf *conf)
 	wish(m, "a host's folder or certificate has come or gone");
 }
 
-/* A file that was written again as it was has not changed. */
+/* A file rewritten with the same content has not changed. */
 static bool is_same(struct changes *c, const struct conf *conf, uint64_t seen)
 {
 	uint64_t content = conf_watched_read(conf);

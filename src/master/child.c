@@ -1,7 +1,7 @@
 /*
  * child: the master's end of each process. Messages that find the queue full wait in c->due, as a
  * state and not as a list: a newer image replaces an older one. Child checks that a process sends
- * only what its kind may send: a worker that has gone mad must not be able to pose as a keeper.
+ * only messages of its kind: a corrupt worker must not be able to pose as a keeper.
  */
 #include "master/child.h"
 
@@ -19,10 +19,10 @@
 
 enum {
 	RESEND_MS = 20,
-	/* In a second. The busiest keeper says a few dozen. */
+	/* In a second. The busiest keeper sends a few dozen. */
 	HEARD_MS = 1000,
 	MESSAGES = 256,
-	LINES = 2 * CTL_LINES_PER_SECOND, /* its seconds begin elsewhere */
+	LINES = 2 * CTL_LINES_PER_SECOND, /* its seconds begin at other times */
 };
 
 const struct states child_states = {
@@ -52,7 +52,7 @@ void child_name(const struct child *c, char *buf, size_t size)
 
 /* --- messages to it --------------------------------------------------------------------------- */
 
-/* Sends all that is due of one kind. 0, or -errno. */
+/* Sends all due messages of one kind. 0, or -errno. */
 static int send_due(struct child *c, enum child_due due)
 {
 	const struct child_ops *ops = c->env->ops;
@@ -70,7 +70,7 @@ static int send_due(struct child *c, enum child_due due)
 	return rc;
 }
 
-/* Sends what waits; true while something still does. */
+/* Sends waiting messages; true while some still wait. */
 static bool flush(struct child *c)
 {
 	if (!c->ctl.active)
@@ -81,7 +81,7 @@ static bool flush(struct child *c)
 		if (!(c->due & 1u << due))
 			continue;
 		rc = send_due(c, due);
-		/* Too many descriptors in flight passes like a full queue does. */
+		/* Too many descriptors in flight is temporary like a full queue. */
 		if (rc == -EAGAIN || rc == -ETOOMANYREFS || rc == -ENOBUFS || rc == -ENOMEM)
 			return true;
 		if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
@@ -117,7 +117,7 @@ static void close_ctl(struct child *c)
 	if (!c->ctl.active)
 		return;
 	loop_unwatch(c->env->loop, &c->ctl);
-	/* Descriptors that nobody has received are closed with it. */
+	/* Unreceived descriptors are closed with it. */
 	if (recv(c->ctl.fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0)
 		ctl_discard(&c->ctl.fd, 1);
 	else
@@ -150,13 +150,13 @@ static void on_message(struct child *c, const struct ctl_msg *msg, const int *fd
 		ctl_discard(fds, nfds);
 }
 
-/* The keeper alone sends some: its images. */
+/* Only the keeper sends some: its images. */
 static bool may_send_fds(const struct child *c)
 {
 	return c->kind->says & CHILD_SAYS(CTL_IMAGE);
 }
 
-/* Nothing more is read of it. */
+/* Ends reading from it. */
 static void end_sender(struct child *c, const int *fds, int nfds)
 {
 	log_error("process %d sends descriptors, which it never does: it may have been taken over, "
@@ -209,7 +209,7 @@ static void on_ctl(struct watch *w, uint32_t events)
 				strerror(-rc));
 			continue;
 		}
-		/* At its end of file the process is on its way out; SIGCHLD tells the rest. */
+		/* At its end of file the process is exiting; SIGCHLD brings the rest. */
 		if (rc < 0)
 			log_error("process %d: control socket: %s", (int)c->pid, strerror(-rc));
 		close_ctl(c);

@@ -1,7 +1,7 @@
 /*
- * child: one process of a generation, seen from the master. Child has it started, exchanges
- * messages with it and notices its end. It reports what happens to the child_ops it was given and
- * decides nothing: what a report means for the generation is supervise's business.
+ * child: one process of a generation, for the master. Child starts it, exchanges messages with it
+ * and notices its end. It reports events to its child_ops and decides nothing: supervise decides
+ * for the generation.
  */
 #ifndef H2D_MASTER_CHILD_H
 #define H2D_MASTER_CHILD_H
@@ -23,15 +23,15 @@ struct gen;
 
 /* --- kinds of processes ----------------------------------------------------------------------- */
 
-/* A process is given gifts at its start, and messages as they come. */
+/* Gifts of a process at its start, and later messages. */
 enum child_gets {
 #define GIFT(flag, name, what) CHILD_##flag = 1u << GIFT_##flag,
 #include "ipc/gift.def"
-	/* Its share of the listening sockets; with CHILD_INBOXES all sockets of public listeners.
+	/* The share of the listening sockets; with CHILD_INBOXES all sockets of public listeners.
 	 */
 	CHILD_LISTENERS = 1u << GIFTS,
 	CHILD_IMAGES = 2u << GIFTS, /* every image, by CTL_IMAGE */
-	CHILD_KEYS = 4u << GIFTS,   /* the private keys of its generation stay in its memory */
+	CHILD_KEYS = 4u << GIFTS,   /* keeps the private keys of its generation in memory */
 	CHILD_SERVE = 8u << GIFTS,  /* CTL_SERVE once its generation serves */
 };
 
@@ -41,25 +41,25 @@ enum child_gets {
 struct child_kind {
 	const char *name; /* NULL ends the table */
 	bool numbered;    /* "worker 0", not "keeper" */
-	bool board;       /* it counts in a slot of the scoreboard */
+	bool board;       /* counts in a slot of the scoreboard */
 	/* Runs the process; the exit status. */
 	int (*run)(const struct gifts *gifts);
-	/* How many of them a generation has. */
+	/* Their number in a generation. */
 	unsigned (*count)(const struct conf *conf);
 	unsigned gets; /* CHILD_LISTENERS … */
 	unsigned says; /* CHILD_SAYS(CTL_UP) … */
-	/* The generation serves once all of them have said UP, and fails if one dies before. */
+	/* The generation serves once all of them have sent UP, and fails if one dies before. */
 	bool awaited;
 	struct reap_policy restart;
-	int expendable; /* for want of memory before the master: in thousandths of what there is */
+	int expendable; /* killed before the master when memory is out: in thousandths of all */
 	struct sandbox sandbox;
-	enum board_count died; /* where their deaths are counted */
+	enum board_count died; /* the counter of their deaths */
 };
 
 /*
  * The keeper, the workers and the acceptor, in the order in which a generation starts them. A
- * further kind is a row of child_kind.c and the function that the row names; no other file of the
- * master names one of them.
+ * further kind is a row of child_kind.c and its function; no other file of the master names one of
+ * them.
  */
 extern const struct child_kind child_kinds[];
 
@@ -71,7 +71,7 @@ enum child_state {
 	CHILD_STATES
 };
 
-/* Messages that a process has yet to be sent, by their place in the table. */
+/* Messages due to a process, by their place in the table. */
 enum child_due {
 #define CHILD_DUE(name, fill) CHILD_DUE_##name,
 #include "master/child_due.def"
@@ -85,22 +85,22 @@ enum {
 
 /*
  * Fills in the n-th message of its kind, from 0, with descriptors to attach that stay the filler's.
- * False: there is no further one.
+ * False: no further one.
  */
 typedef bool child_fill_fn(
 	const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds);
 
-/* The reports of child go there. */
+/* Receiver of child's reports. */
 struct child_ops {
-	/* The process said CTL_UP, for the first time. */
+	/* The process sent CTL_UP, for the first time. */
 	void (*up)(struct child *c);
-	/* wait(2) gave status for process pid; its place, which was at that state, is empty
+	/* wait(2) gave status for process pid; its place, in that state before, is empty
 	 * already. */
 	void (*died)(struct child *c, pid_t pid, int status, enum child_state was);
-	/* Another message that its kind may send. True: fds belong to the receiver now. */
+	/* Another message allowed for its kind. True: the receiver owns fds. */
 	bool (*said)(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds);
 	child_fill_fn *const *fill; /* by enum child_due */
-	/* A message of that kind is on its way. */
+	/* A message of that kind was sent. */
 	void (*sent)(struct child *c, enum child_due due);
 };
 
@@ -113,33 +113,33 @@ struct child_env {
 	int (*kill)(pid_t pid, int signo);
 };
 
-/* Watchdog's knowledge of a process. */
+/* Watchdog's facts about a process. */
 struct watchdog {
-	uint64_t ticks;  /* when it was looked at last */
+	uint64_t ticks;  /* at the last look */
 	unsigned silent; /* looks since they changed */
 };
 
-/* Messages of a process in the second since at; it may have gone mad, or have been taken over. */
+/* Messages of a process in the second since at; it may be corrupt, or taken over. */
 struct child_heard {
 	uint64_t at; /* ms */
 	unsigned messages, lines;
-	struct timer again; /* armed: it has said so many that the others wait in its queue */
+	struct timer again; /* armed: it has sent so many that the others wait in its queue */
 };
 
 /* A place for one process. */
 struct child {
 	const struct child_env *env;
 	const struct child_kind *kind;
-	struct gen *gen; /* for those who are reported to; child itself does not look into it */
-	unsigned slot;   /* its number among the processes of its kind */
+	struct gen *gen;            /* for the receivers of reports; child itself does not use it */
+	unsigned slot;              /* its index among the processes of its kind */
 	enum child_state state;     /* child_go() alone writes it */
 	pid_t pid;                  /* 0: EMPTY */
 	unsigned due;               /* bits, DUE_… */
 	unsigned nsent[CHILD_DUES]; /* messages of each kind, since it became due */
 	struct watch ctl;           /* our end; not active: none */
-	struct timer resend;        /* of what its queue had no room for */
+	struct timer resend;        /* for messages without room in its queue */
 	struct child_heard heard;
-	struct board_slot *board; /* of a process that lives, if its kind has one */
+	struct board_slot *board; /* of a live process, if its kind has one */
 	struct reap reap;
 	uint64_t ticks; /* CTL_TICK messages of its process */
 	struct watchdog watchdog;
@@ -148,8 +148,8 @@ struct child {
 
 extern const struct states child_states;
 
-/* Takes the step: child when its process comes, is up and goes, supervise when it is full,
- * watchdog when it stands still. */
+/* Takes the step: child when its process comes, is up and ends, supervise when it is full, watchdog
+ * when it hangs. */
 void child_go(struct child *c, enum child_state state);
 
 void child_init(struct child *c, const struct child_env *env);
@@ -157,16 +157,16 @@ void child_init(struct child *c, const struct child_env *env);
 /* "worker 0", "keeper". */
 void child_name(const struct child *c, char *buf, size_t size);
 
-/* Has c's process made. 0, or -errno. */
+/* Starts c's process. 0, or -errno. */
 int child_start(struct child *c);
 
-/* Has these messages (DUE_…) sent to c, now or as soon as its queue has room. */
+/* Makes these messages (DUE_…) due to c, sent now or as soon as its queue has room. */
 void child_send(struct child *c, unsigned due);
 
-/* wait(2) says that c's process is gone. */
+/* wait(2) has reaped c's process. */
 void child_reaped(struct child *c, int status);
 
-/* Leaves c's process, if there is one, to itself: it hears no more than what is on its way. */
+/* Abandons c's process, if any: it gets no more messages than those under way. */
 void child_disown(struct child *c);
 
 /* Sends a signal to c's process, if there is one. */

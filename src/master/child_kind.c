@@ -1,7 +1,7 @@
 /*
- * child_kind: one row for each kind of process that the master starts, and the function that the
- * row names. Those functions run in the new process, after spawn has closed what the row does not
- * give it and has dropped privileges. Nothing here runs in the master but the counting.
+ * child_kind: one row for each kind of process that the master starts, and its function. Those
+ * functions run in the new process, after spawn has closed descriptors that are not in the row and
+ * has dropped privileges. Only the counting runs in the master.
  */
 #include "master/child.h"
 
@@ -35,7 +35,7 @@ static unsigned count_acceptors(const struct conf *conf)
 }
 
 const struct child_kind child_kinds[] = {
-	/* The keeper first: the sooner it reads, the sooner an image is there. */
+	/* The keeper first: the sooner it reads, the sooner there is an image. */
 	{
 		.name = "keeper",
 		.run = keeper_run,
@@ -44,7 +44,7 @@ const struct child_kind child_kinds[] = {
 		.says = CHILD_SAYS(CTL_IMAGE) | CHILD_SAYS(CTL_CACHE) | CHILD_SAYS(CTL_AGAIN) |
 			CHILD_SAYS(CTL_TICK) | CHILD_SAYS(CTL_LINE),
 		.restart = { .first = 1000, .most = 60000 },
-		.expendable = 200, /* nobody's connection ends with it */
+		.expendable = 200, /* no connection ends with it */
 		.sandbox = {
 			.paths = SANDBOX_ROOTS,
 			.calls = SECCOMP_EVERY | SECCOMP_FILES | SECCOMP_KEEPER,
@@ -72,7 +72,7 @@ const struct child_kind child_kinds[] = {
 		},
 		.died = BOARD_COUNT_workers_died,
 	},
-	/* Nobody accepts while it is away: it is never away for long. */
+	/* Without it no connections are accepted: it is restarted soon. */
 	{
 		.name = "acceptor",
 		.run = acceptor_run,

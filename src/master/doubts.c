@@ -1,6 +1,6 @@
 /*
  * doubts: passes the sockets of doubts on; reload, succession, supervise, launch and spawn call it.
- * Nothing is read or written here.
+ * It never reads or writes them.
  */
 #include "master/doubts.h"
 
@@ -47,8 +47,8 @@ void doubts_mend(struct gen *g)
 	doubts_introduce(g->master);
 }
 
-/* The end that is written to, of the newest keeper's pair; -1: that keeper is g's, of whose
- * processes each knows it from its start, or there is none. */
+/* The writing end of the newest keeper's pair; -1: that keeper is g's, whose processes know it from
+ * their start, or there is none. */
 static int newest(const struct master *m, const struct gen *g)
 {
 	const struct gen *newest = m->starting != NULL ? m->starting : m->current;

@@ -1,33 +1,32 @@
 /*
- * doubts: where keepers read which names may have changed (image/doubt.h): a pair of sockets of
- * each generation that has a keeper, one of the master that this one replaces, one of the program
- * that is to replace it. Processes write to all of them, for they go on writing files that another
- * generation's images will hold.
+ * doubts: the sockets on which keepers read doubts (image/doubt.h): a pair of each generation with
+ * a keeper, one of the previous master, one of the replacing program. Processes write to all of
+ * them, because they keep writing files that another generation's images will contain.
  */
 #ifndef H2D_MASTER_DOUBTS_H
 #define H2D_MASTER_DOUBTS_H
 
 #include "master/gen.h"
 
-/* Has g, which has no process yet, go on with the pair that the old master's processes write to. */
+/* Makes g, which has no process yet, continue with the pair of the old master's processes. */
 void doubts_inherit(struct gen *g);
 
-/* Has g go on with another pair, if a worker has shut down its end of this one, which all have. */
+/* Gives g another pair, if a worker has shut down its end of this one, which all share. */
 void doubts_mend(struct gen *g);
 
-/* Tells all processes of the newest pair. */
+/* Announces the newest pair to all processes. */
 void doubts_introduce(const struct master *m);
 
 /* The message of DUE_KEEPER to c; false: c's process knows the newest pair from its start. */
 child_fill_fn doubts_fill;
 
-/* Where a process that starts now writes to: at most max descriptors; how many. */
+/* The descriptors for a process that starts now: at most max; returns how many. */
 unsigned doubts_find(const struct master *m, int *fds, unsigned max);
 
-/* The keeper of the old master is told no more. */
+/* Ends doubts to the old master's keeper. */
 void doubts_forget(struct master *m);
 
-/* Closes both ends; -1 is none. */
+/* Closes both ends; -1: none. */
 void doubts_close(int ends[2]);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * drain: ends generations. Reload drains the one that was replaced, supervise tells of the deaths
- * that follow, and a signal to the master drains all. A process that overstays its time by a second
- * gets SIGTERM, and SIGKILL another second later. Of very many that drain the oldest is cut. A
- * master that yields leaves them to themselves, as one does that dies. Drain never starts a
- * process.
+ * drain: ends generations. Reload drains the replaced one, supervise reports the deaths that
+ * follow, and a signal to the master drains all. A process that exceeds its time by a second gets
+ * SIGTERM, and SIGKILL another second later. Of very many draining ones the oldest is cut. A master
+ * that yields abandons them, like one that dies. Drain never starts a process.
  */
 #include "master/drain.h"
 
@@ -26,8 +25,8 @@
 enum {
 	OVERSTAY_MS = 1000,
 	CUT_MS = 3000,
-	DRAINING_MAX = 8, /* beside the one that serves */
-	UNBORN_MS = 1000, /* for one that is not up to heed SIGTERM: meanwhile it holds sockets */
+	DRAINING_MAX = 8, /* beside the serving one */
+	UNBORN_MS = 1000, /* for one that is not up to obey SIGTERM: meanwhile it holds sockets */
 };
 
 static void each(struct gen *g, void (*fn)(struct child *c))
@@ -36,7 +35,7 @@ static void each(struct gen *g, void (*fn)(struct child *c))
 		fn(c);
 }
 
-/* A process that is not up has nothing to finish, and may never come to read a message. */
+/* A process that is not up has no work to finish, and may never read a message. */
 static bool is_unborn(const struct child *c)
 {
 	return c->state == CHILD_START;
@@ -124,7 +123,7 @@ static void drain_cut(struct gen *g)
 	drain_check(g);
 }
 
-/* One more is to drain: each holds memory, and places of the scoreboard. */
+/* Makes room for one more to drain: each holds memory, and places of the scoreboard. */
 static void make_room(const struct master *m)
 {
 	struct gen *oldest = NULL;
@@ -180,7 +179,7 @@ static void leave_if_done(struct master *m)
 {
 	struct pollfd others = { .fd = m->leave.end };
 
-	/* POLLERR: nobody reads it any more. */
+	/* POLLERR: there is no reader any more. */
 	if (m->phase != MASTER_LEAVE || m->gens.n > 0 ||
 		(m->leave.end >= 0 && poll(&others, 1, 0) == 0))
 		return;
@@ -188,7 +187,7 @@ static void leave_if_done(struct master *m)
 	loop_stop(&m->loop);
 }
 
-/* Masters of before have ended, or the one that serves is to stop, or was killed. */
+/* Previous masters have ended, or the serving one must stop, or was killed. */
 static void on_reign_end(struct watch *w, uint32_t events)
 {
 	struct master *m = LIST_ENTRY(w, struct master, leave.others);
@@ -201,7 +200,7 @@ static void on_reign_end(struct watch *w, uint32_t events)
 	leave_if_done(m);
 }
 
-/* Has those of before stop, too, and waits for them as for its own processes. */
+/* Stops previous masters, too, and waits for them like for its own processes. */
 static void stop_others(struct master *m)
 {
 	if (write(m->leave.end, "", 1) != 1)
@@ -216,7 +215,7 @@ static void stop_others(struct master *m)
 void drain_inherit(struct master *m, int reign_end, int reign)
 {
 	if (reign_end < 0)
-		return; /* of a program of before */
+		return; /* of a previous program */
 	close_reign(m);
 	if (m->leave.others.fd >= 0)
 		close(m->leave.others.fd);
@@ -232,13 +231,13 @@ static void on_free(struct task *t)
 	struct master *m = g->master;
 
 	if (m->current == g)
-		m->current = NULL; /* everything ends, and this one did before the others */
+		m->current = NULL; /* all ends, and this one first */
 	gen_free(&g);
 	m->gens.n--;
 	leave_if_done(m);
 }
 
-/* None of g's processes is ours any more. */
+/* All of g's processes have ended or are abandoned. */
 static void drain_end(struct gen *g)
 {
 	loan_gone(g);
@@ -269,7 +268,7 @@ static void on_delay(struct timer *t)
 		drain_all(m, DRAIN_STOP);
 		return;
 	}
-	close_reign(m); /* whatever has it still is waited for no longer */
+	close_reign(m); /* does not wait for other holders any more */
 	leave_if_done(m);
 }
 
@@ -321,8 +320,7 @@ void drain_all(struct master *m, enum drain how)
 		stop_others(m);
 	if (how == DRAIN_HEIR)
 		loop_watch(&m->loop, &m->leave.others, EPOLLIN);
-	/* Before the workers close theirs: they accept what is queued, and nothing may queue behind
-	 * it. */
+	/* Before the workers close theirs: they accept queued ones, and no more may be queued. */
 	sockets_close(&m->sockets);
 	LIST_FOREACH(node, &m->gens.all) {
 		struct gen *g = LIST_ENTRY(node, struct gen, node);
@@ -341,7 +339,7 @@ void drain_yield(struct master *m)
 	sockets_disown(&m->sockets);
 	drain_all(m, DRAIN_STOP);
 	close_reign(m);
-	notify_hold(true); /* sockets that are closed here stay in the store */
+	notify_hold(true); /* sockets closed here stay in the store */
 	LIST_FOREACH(node, &m->gens.all) {
 		each(LIST_ENTRY(node, struct gen, node), child_disown);
 		drain_end(LIST_ENTRY(node, struct gen, node));

@@ -1,7 +1,6 @@
 /*
- * drain: how a generation leaves, and how all of them do at the end of the program. Drain asks
- * their processes to finish, then terminates them, then kills them; the last one takes the
- * generation with it.
+ * drain: ends a generation, and all of them at the end of the program. Drain asks their processes
+ * to finish, then terminates them, then kills them; the last one's end frees the generation.
  */
 #ifndef H2D_MASTER_DRAIN_H
 #define H2D_MASTER_DRAIN_H
@@ -9,8 +8,8 @@
 #include "master/gen.h"
 
 /*
- * Asks g's processes to finish what they have: at a stop within its shutdown-timeout, else within
- * its reload-timeout. One that drains already has less time from now on, never more.
+ * Asks g's processes to finish their requests: at a stop within its shutdown-timeout, else within
+ * its reload-timeout. For one that drains already it can only shorten the time.
  */
 void drain_begin(struct gen *g, bool stop);
 
@@ -19,12 +18,12 @@ void drain_check(struct gen *g);
 
 void drain_init(struct master *m);
 
-/* Takes the ends of the pipe of the master that hands over. */
+/* Takes the ends of the previous master's pipe. */
 void drain_inherit(struct master *m, int reign_end, int reign);
 
 /*
- * A graceful end is wanted: health says so from now on, and drain_all() follows after
- * shutdown-delay. False: there is no delay, or it runs already.
+ * Announces a graceful end in the health check; drain_all() follows after shutdown-delay. False: no
+ * delay, or it runs already.
  */
 bool drain_announce(struct master *m);
 
@@ -34,11 +33,11 @@ enum drain {
 	DRAIN_HEIR, /* within reload-timeout: another master serves */
 };
 
-/* Ends everything; the loop stops with the last process. */
+/* Ends all; the loop stops with the last process. */
 void drain_all(struct master *m, enum drain how);
 
 /*
- * Ends the master alone: its processes finish what they have, and the service manager's store has
+ * Ends the master alone: its processes finish their requests, and the service manager's store has
  * the sockets for the next one. Only while it serves.
  */
 void drain_yield(struct master *m);

@@ -1,7 +1,7 @@
 /*
- * gen: makes and frees generations, moves their state, and deals their sockets out to processes.
- * Reload makes them and drain frees them, both in the master. What is wrong with a configuration is
- * reported through the caller's conf_fault_fn, at the line it comes from.
+ * gen: makes and frees generations, moves their state, and distributes their sockets to processes.
+ * Reload makes them and drain frees them, both in the master. Faults of a configuration are
+ * reported through the caller's conf_fault_fn, at their lines.
  */
 #include "master/gen.h"
 
@@ -39,7 +39,7 @@ void gen_go(struct gen *g, enum gen_state state)
 
 /* --- inboxes ---------------------------------------------------------------------------------- */
 
-/* The first of n identities that no inbox had before. */
+/* The first of n new identities of inboxes. */
 static uint32_t next_ids(unsigned n)
 {
 	static uint32_t last;
@@ -48,7 +48,7 @@ static uint32_t next_ids(unsigned n)
 	return last - n + 1;
 }
 
-/* Readers come to the end once the acceptor has closed its ends, too. */
+/* Readers reach the end once the acceptor has closed its ends, too. */
 static void end_inboxes(struct inboxes *in)
 {
 	for (unsigned i = 0; i < in->n; i++) {
@@ -167,7 +167,7 @@ static bool is_any(const struct addr *a, int family)
 	return IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr) && a->in6.sin6_port == 0;
 }
 
-/* "[::]:0" beside "0.0.0.0:0" means one port for both: the one that IPv4 was given. */
+/* "[::]:0" beside "0.0.0.0:0" means one port for both: that of IPv4. */
 static bool pair_port(
 	const struct gen *g, unsigned n, const struct addr *wanted, struct addr *bind_to)
 {
@@ -183,7 +183,7 @@ static bool pair_port(
 	return false;
 }
 
-/* A machine may have no such address at all: IPv6 is often missing. */
+/* The machine may have no such address: IPv6 is often missing. */
 static bool is_missing(const struct addr *a)
 {
 	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -214,13 +214,13 @@ static void log_listener(const struct conf_listen *l, const struct sockets_entry
 					    : " (kept)");
 }
 
-/* Whether the acceptor takes what comes there: an operator gets in past it. */
+/* True if the acceptor accepts from it: an operator's listener bypasses it. */
 static bool accepts_for_all(const struct gen *g, const struct conf_listen *l)
 {
 	return g->conf->dispatch == DISPATCH_ACCEPTOR && !conf_listen_is_own(l);
 }
 
-/* Its group is there: conf has looked. */
+/* The group exists: conf has checked. */
 static struct sockets_file file_of(const struct conf_listen *l)
 {
 	const struct group *group = *l->socket_group != '\0' ? getgrnam(l->socket_group) : NULL;
@@ -307,15 +307,13 @@ uint64_t gen_closing(const struct gen *g, const struct sockets *all)
 	return closing;
 }
 
-/* All workers share the one socket of a unix address; others are dealt out until none is left over.
- */
+/* All workers share the one socket of a unix address; others are distributed evenly. */
 static unsigned listener_step(const struct gen *g, const struct listener *l)
 {
 	return l->shared ? l->nslots : g->nworkers;
 }
 
-/* Sockets that were opened for a generation which is being built are not for the one that serves.
- */
+/* Sockets opened for a generation being built are not for the serving one. */
 static unsigned count_slots(const struct gen *g, const struct sockets_entry *e)
 {
 	return g->state == GEN_SERVE ? e->kept : e->listener.nslots;
@@ -347,7 +345,7 @@ static struct worker_listener listener_of(const struct gen *g, unsigned i, int k
 	};
 }
 
-/* Where the acceptor accepts a worker has the listener alone. */
+/* A worker has only the listener if the acceptor accepts from it. */
 static unsigned worker_listeners(const struct gen *g, unsigned slot, struct worker_listener *out)
 {
 	unsigned n = 0;
@@ -419,7 +417,7 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
 	memcpy(g->image_fds, fds, (size_t)nfds * sizeof(*fds));
 }
 
-/* The process that makes images; 0: there is none. */
+/* The process that makes images; 0: none. */
 static pid_t image_maker(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -428,7 +426,7 @@ static pid_t image_maker(const struct gen *g)
 	return 0;
 }
 
-/* The process that accepts for all workers; 0: there is none. */
+/* The process that accepts for all workers; 0: none. */
 static pid_t acceptor(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -447,7 +445,7 @@ void gen_show(const struct gen *g, struct board_head *h)
 	h->acceptor_pid = (uint32_t)acceptor(g);
 	h->building = g->conf->cache.max_size > 0 && g->image.arg == 0;
 	h->cache = g->facts;
-	/* Until a new generation has one of its own, the newest is its predecessor's. */
+	/* Until a new generation has its own, its predecessor's is the newest. */
 	if (g->image.arg != 0 || !h->building) {
 		if (h->image != g->image.arg)
 			h->image_at = g->image.arg != 0 ? (uint64_t)clock_wall().tv_sec : 0;

@@ -1,6 +1,6 @@
 /*
- * gen_resources: puts together what a generation stands on. Gen calls it for a start and a reload,
- * main for -t. It opens nothing but the files of certificates, and keeps none of them open.
+ * gen_resources: makes a generation's resources. Gen calls it for a start and a reload, main for
+ * -t. It opens only the files of certificates, and keeps none of them open.
  */
 #include "master/gen_resources.h"
 
@@ -29,7 +29,7 @@ static int init_privs(struct resources *r, const struct conf *conf, conf_fault_f
 	return -1;
 }
 
-/* A coding that was asked for and that this build lacks is no fault: files go out without it. */
+/* A configured coding that this build lacks is no fault: files are sent without it. */
 static void warn_codings(const struct conf *conf)
 {
 	const struct conf_list *list = &conf->cache.compress;
@@ -65,18 +65,18 @@ int gen_resources_init(
 	*r = (struct resources){ 0 };
 	arena_init(&r->memory, NULL, 0, SITES_MEMORY);
 	warn_codings(conf);
-	/* All of them: each may have something to say. */
+	/* All of them: each may report faults. */
 	rc |= init_privs(r, conf, fault, ctx);
 	rc |= certs_init(&r->certs, conf, fault, ctx);
 	rc |= client_cas_init(&r->client_cas, conf, fault, ctx);
-	/* Where there was no memory for a table of either, nobody may look into it. */
+	/* Without memory for a table of either, it must not be read. */
 	if (r->certs.of_server == NULL || r->client_cas.of_server == NULL)
 		return -1;
 	rc |= init_sites(r, conf, fault, ctx);
 	return rc;
 }
 
-/* Two locations decide about a file of the folder, for it has two paths. */
+/* Two locations apply to a file of the directory, because it has two paths. */
 static bool has_writers(const struct site *site)
 {
 	char path[4096];
@@ -101,7 +101,7 @@ static void check_uploads(
 				"true");
 }
 
-/* A worker has them all open, and files and connections take what they leave. */
+/* A worker has all of them open, and files and connections use the rest. */
 static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ctx)
 {
 	unsigned n = r->trees.files.nroots;

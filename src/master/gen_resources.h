@@ -1,7 +1,7 @@
 /*
- * gen_resources: what a generation stands on besides its configuration: certificates, the user,
- * file trees, sites. The master makes them before the fork, for a generation or only for -t, which
- * so sees every fault that a start would. They borrow from the configuration and never outlive it.
+ * gen_resources: a generation's parts beside its configuration: certificates, the user, file trees,
+ * sites. The master makes them before the fork, for a generation or only for -t, which so reports
+ * every fault of a start. They borrow from the configuration and never outlive it.
  */
 #ifndef H2D_MASTER_GEN_RESOURCES_H
 #define H2D_MASTER_GEN_RESOURCES_H
@@ -22,20 +22,20 @@ struct resources {
 
 /*
  * 0, or -1 after at least one fault; gen_resources_fini() is due either way. conf outlives it, and
- * may be faulty: then what else is wrong is found.
+ * may be faulty: then further faults are found.
  */
 int gen_resources_init(
 	struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx);
 
-/* Warns of what is no fault, and will not do what its writer meant; r was made of conf. */
+/* Warns of settings that are no fault, but probably not meant; r was made of conf. */
 void gen_resources_check(
 	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
-/* Warns of staples and lists that have become too old: once, until they are not. warn NULL: it was
- * said. */
+/* Warns of staples and lists that have become too old: once, until they are renewed. warn NULL:
+ * already logged. */
 void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx);
 
-/* Zeroed resources are none: nothing is done. */
+/* Zeroed resources are empty: no effect. */
 void gen_resources_fini(struct resources *r);
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * launch: starts each process, the first time and every further time; reload and supervise call it.
- * Launch looks at the row of the process's kind for what to take along, and never at which kind it
- * is.
+ * Launch reads what to take along from the row of the process's kind, whichever it is.
  */
 #include "master/launch.h"
 
@@ -15,7 +14,7 @@
 #include "master/watchdog.h"
 
 enum {
-	/* A keeper's numbers are above those of the one before, which may go on for a while. */
+	/* A keeper's numbers exceed those of the one before, which may continue for a while. */
 	IMAGES_BEHIND = 1000,
 	FORK_RETRY_MS = 100,
 };
@@ -69,7 +68,7 @@ int launch(struct child *c)
 		log_error("cannot start a process: %s", strerror(-rc));
 		if (c->board != NULL)
 			board_release(m->shared.board, &c->board);
-		/* The machine may have room again soon, and meanwhile connections wait here. */
+		/* The machine may soon have room again, and meanwhile connections wait here. */
 		if (g->state != GEN_DRAIN)
 			launch_later(c, FORK_RETRY_MS);
 		return -1;

@@ -1,7 +1,7 @@
 /*
  * launch: fills the place of a child with a process: takes the scoreboard slot that its kind needs,
- * has it started, and sends it the image that is there. Reload launches the processes of a new
- * generation, supervise those that died.
+ * starts it, and sends it the present image. Reload launches the processes of a new generation,
+ * supervise replaces dead ones.
  */
 #ifndef H2D_MASTER_LAUNCH_H
 #define H2D_MASTER_LAUNCH_H
@@ -11,14 +11,14 @@
 /* Gives each child of g its timers; before the first launch. */
 void launch_init(struct gen *g, const struct child_env *env);
 
-/* Starts c's process. 0, or -1 (logged): then it is tried again unless launch_cancel() is called.
- */
+/* Starts c's process. 0, or -1 (logged): then it is tried again unless launch_cancel() is
+ * called. */
 int launch(struct child *c);
 
 /* Starts c's process in ms. */
 void launch_later(struct child *c, unsigned ms);
 
-/* c's process is not started again. */
+/* Cancels the restart of c's process. */
 void launch_cancel(struct child *c);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * loan: one for each empty place whose sockets a neighbour has, in the list of the neighbour's
- * generation; of an acceptor, one for each worker. The neighbour is told of each socket by a
- * message, and by another at the end. Supervise and drain say when; what was told is counted, so
- * that a full queue delays a message and loses none.
+ * generation; of an acceptor, one for each worker. The neighbour gets a message for each socket,
+ * and another at the end. Supervise and drain start it; messages are counted, so that a full queue
+ * delays one and loses none.
  */
 #include "master/loan.h"
 
@@ -17,13 +17,13 @@
 
 struct loan {
 	struct list node;
-	const struct child *from; /* NULL: its generation is gone */
+	const struct child *from; /* NULL: its generation has ended */
 	struct child *to;
-	struct worker_listener *sockets; /* from's, but for those that other places have, too */
+	struct worker_listener *sockets; /* from's, without those that other places have, too */
 	unsigned n;
-	unsigned told; /* to has the first so many of them */
+	unsigned told; /* number of them that to has */
 	bool ending;   /* from is served again */
-	int inbox;     /* of a generation that leaves, until to was told; -1: none */
+	int inbox;     /* of a draining generation, until to was told; -1: none */
 };
 
 #define LOAN(n) LIST_ENTRY(n, struct loan, node)
@@ -34,8 +34,7 @@ static bool is_due(const struct loan *l)
 	return l->ending ? l->told > 0 : l->told < l->n;
 }
 
-/* The loan of from's sockets to a neighbour in generation g (to; NULL: whichever); NULL: there is
- * none. */
+/* The loan of from's sockets to a neighbour in generation g (to; NULL: any); NULL: none. */
 static struct loan *loan_find(const struct gen *g, const struct child *from, const struct child *to)
 {
 	LIST_FOREACH(node, &g->loans)
@@ -44,7 +43,7 @@ static struct loan *loan_find(const struct gen *g, const struct child *from, con
 	return NULL;
 }
 
-/* A loan that `to` has yet to be told of. */
+/* A loan that `to` must be told of. */
 static struct loan *find_due(const struct child *to)
 {
 	LIST_FOREACH(node, &to->gen->loans)
@@ -62,9 +61,9 @@ static void loan_free(struct loan *l)
 	free(l);
 }
 
-/* --- whom to ---------------------------------------------------------------------------------- */
+/* --- the neighbour ---------------------------------------------------------------------------- */
 
-/* Whether connections would wait for c. */
+/* True if connections would wait for c. */
 static bool is_away(const struct child *c)
 {
 	return c->state != CHILD_START && c->state != CHILD_UP;
@@ -79,8 +78,7 @@ static unsigned count_borrowed(const struct child *to)
 	return n;
 }
 
-/* The next child in g after from that is up, among those that have borrowed least. NULL: nobody
- * is. */
+/* The next child in g after from that is up, among those that have borrowed least. NULL: none. */
 static struct child *find_neighbour(const struct gen *g, const struct child *from)
 {
 	unsigned at = (unsigned)(from - from->gen->children);
@@ -104,7 +102,7 @@ static bool accepts_for_all(const struct child *c)
 	return c->kind->gets & CHILD_INBOXES;
 }
 
-/* A worker's shared sockets its neighbours have anyway. */
+/* Omits a worker's shared sockets, which its neighbours have anyway. */
 static void keep_own(struct loan *l)
 {
 	bool all = accepts_for_all(l->from);
@@ -143,8 +141,8 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 	return l;
 }
 
-/* Takes the place's own sockets, and its inbox: the acceptor's listeners, which have no descriptor
- * here, leave room for that. */
+/* Takes the place's own sockets, and its inbox: the acceptor's listeners, without descriptors here,
+ * leave room for that. */
 static void take_sockets(struct loan *l)
 {
 	const struct child *from = l->from;
@@ -208,7 +206,7 @@ static void offer_to_neighbour(const struct child *from)
 	loan_say(from, text);
 }
 
-/* Where the one in g that has borrowed cannot go on, another gets it as soon as that was told. */
+/* If the borrower in g cannot continue, another gets it as soon as that was told. */
 static void move_on(struct loan *l, const struct gen *g)
 {
 	if (l->to->state == CHILD_UP)
@@ -228,8 +226,8 @@ static void offer(const struct child *from)
 		move_on(l, from->gen);
 }
 
-/* Offers an acceptor's sockets to all workers: one alone would have all who come until it turns
- * again. */
+/* Offers an acceptor's sockets to all workers: a single one would get all clients until the
+ * acceptor turns again. */
 static void offer_to_all(const struct child *from)
 {
 	bool first = loan_find(from->gen, from, NULL) == NULL, lent = false;
@@ -276,7 +274,7 @@ static void lend_inbox(const struct gen *g, const struct child *from)
 	child_send(to, DUE_LOANS);
 }
 
-/* Whether g has each listener of one that leaves: none of its connections would find its own. */
+/* True if g has every listener of the draining old: else connections would not find theirs. */
 static bool takes_over(const struct gen *g, const struct gen *old)
 {
 	return g->conf->dispatch == DISPATCH_ACCEPTOR && old->state == GEN_DRAIN &&

@@ -1,6 +1,6 @@
 /*
- * logs: opens, reopens and closes log files. Logs never follows a symbolic link: a log folder that
- * belongs to another user must not make root append to a file of that user's choice.
+ * logs: opens, reopens and closes log files. Logs never follows a symbolic link: a log directory of
+ * another user must not make root append to a file of that user's choice.
  */
 #include "master/gen.h"
 

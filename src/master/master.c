@@ -1,7 +1,7 @@
 /*
- * master: the loop of the main process. It puts the master together, hands signals to
- * master_signal, asks wait(2) which child has died, and has looks taken once a second. How a
- * generation comes and goes is told in reload, drain and supervise.
+ * master: the loop of the main process. It makes the master, passes signals to master_signal, reaps
+ * children, and calls the checks of each second. Reload, drain and supervise start and end
+ * generations.
  */
 #include "master/master.h"
 
@@ -69,8 +69,7 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 
 /* --- every second ----------------------------------------------------------------------------- */
 
-/* Adds up what the workers show as their last second. One that has gone mad can spoil the picture,
- * nothing else. */
+/* Adds up the workers' last seconds. A corrupt one can spoil only the sum. */
 static void show_requests(struct board *board)
 {
 	struct board_head *h = &board->head;
@@ -113,7 +112,7 @@ static void on_second(struct timer *t)
 
 	timer_arm(&m->loop.wheel, t, clock_ms() + SECOND_MS);
 	log_tick(false);
-	reap_all(m); /* a SIGCHLD that was not read would leave its generation waiting for ever */
+	reap_all(m); /* a missed SIGCHLD would leave its generation waiting for ever */
 	watchdog_second(m);
 	pidfile_retry(&m->pidfile);
 	show_requests(m->shared.board);
@@ -186,7 +185,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 
 	log_who("master");
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a write past RLIMIT_FSIZE fails like one to a full disk */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails like one to a full disk */
 	if (kernel_check(on_missing, on_unwanted, NULL) < 0)
 		return 1;
 	raise_limit();

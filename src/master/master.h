@@ -1,7 +1,7 @@
 /*
  * master: the process that an operator starts and signals. The master loads the configuration,
- * opens sockets and logs, starts and supervises the processes that serve. It never touches a
- * request or a file tree.
+ * opens sockets and logs, starts and supervises the serving processes. It never reads a request or
+ * a file tree.
  */
 #ifndef H2D_MASTER_MASTER_H
 #define H2D_MASTER_MASTER_H

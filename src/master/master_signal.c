@@ -1,6 +1,6 @@
 /*
- * master_signal: makes wishes of signals, and grants them: at once where the phase allows it, else
- * on the way back to SERVE. What is then done is the business of reload, succession and drain.
+ * master_signal: turns signals into wishes, and grants them: at once if the phase allows it, else
+ * on the way back to SERVE. Reload, succession and drain carry them out.
  */
 #include "master/master_signal.h"
 
@@ -44,7 +44,7 @@ static void quit(struct master *m)
 		drain_all(m, DRAIN_STOP);
 }
 
-/* Where nobody keeps the sockets for the next master, it is the graceful end. */
+/* Without a keeper of the sockets for the next master, it is the graceful end. */
 static void yield(struct master *m)
 {
 	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on()) {
@@ -73,7 +73,7 @@ static const struct {
 #include "master/master_wish.def"
 };
 
-/* The first that is granted may take the master to a phase where the others have to wait. */
+/* The first one granted may move the master to a phase in which the others wait. */
 static void grant(struct master *m)
 {
 	for (enum master_wish w = 0; w < MASTER_WISHES; w++)
@@ -95,7 +95,7 @@ void master_signal_init(struct master *m)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-/* MASTER_WISHES: it is none. SIGRTMIN is no constant. */
+/* MASTER_WISHES: none. SIGRTMIN is not constant. */
 static enum master_wish wish_of(int signo)
 {
 	if (signo == MASTER_SIGNAL_DRAIN)
@@ -141,8 +141,8 @@ const char *master_signal_name(int signo)
 }
 
 /*
- * Managers of containers know TERM alone, and give time to finish: the first process of one takes
- * it for QUIT, once.
+ * Container managers send only TERM, and give time to finish: the first process of one takes it for
+ * QUIT, once.
  */
 static bool is_container(const struct master *m)
 {
@@ -162,7 +162,7 @@ void master_signal(struct master *m, int signo)
 	wish = wish_of(signo);
 	if (wish == MASTER_WISHES)
 		return;
-	/* The last one of these two counts. */
+	/* The last of these two counts. */
 	if (wish == WISH_DRAIN || wish == WISH_UNDRAIN)
 		m->wish.asked &= ~(1u << WISH_DRAIN | 1u << WISH_UNDRAIN);
 	m->wish.asked |= 1u << wish;

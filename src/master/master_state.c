@@ -1,7 +1,6 @@
 /*
  * master_state: the table of the master's phases, and master_go(), the one function that writes
- * m->phase; reload, drain and succession call it where they begin something and where it is
- * over.
+ * m->phase; reload, drain and succession call it at the beginning and end of their work.
  */
 #include "master/master_state.h"
 

@@ -1,7 +1,6 @@
 /*
- * master_state: what the master consists of, and what it is at (master_phase.def). The files of
- * this folder that bring generations up and down share it. A step that is not in the table is our
- * bug, and asserts.
+ * master_state: the master's parts, and its phase (master_phase.def). The files of this directory
+ * that start and end generations share it. A step that is not in the table is our bug, and asserts.
  */
 #ifndef H2D_MASTER_MASTER_STATE_H
 #define H2D_MASTER_MASTER_STATE_H
@@ -42,71 +41,71 @@ struct master {
 	} processes;
 	enum master_phase phase; /* master_go() alone writes it */
 	struct {
-		unsigned asked;    /* bit set of enum master_wish: and not begun yet */
-		struct task grant; /* looks which of them may begin */
+		unsigned asked;    /* bit set of enum master_wish: not begun yet */
+		struct task grant; /* checks which of them may begin */
 	} wish;                    /* master_signal's */
 	int exit_status;
 	struct {
 		struct board *board;
-		struct tally *tally; /* of what clients have done, which workers write */
+		struct tally *tally; /* of clients' use, which workers write */
 		struct bus *bus;     /* of the workers, for messages between handlers */
-		uint64_t shown_ms;   /* when workers were told last to show their connections */
+		uint64_t shown_ms;   /* last order to workers to show their connections */
 	} shared;                    /* memory, with processes */
 	struct sockets sockets;
 	struct pidfile pidfile;
 	struct {
-		struct list all; /* generations that have processes, oldest first */
+		struct list all; /* generations with processes, oldest first */
 		unsigned n;      /* not yet freed */
 		uint32_t last;   /* number */
 	} gens;
-	struct gen *current;  /* the one that serves; NULL before the first does */
-	struct gen *starting; /* the one that is being built, NULL if none is */
+	struct gen *current;  /* the serving one; NULL before the first */
+	struct gen *starting; /* the one being built, NULL: none */
 	struct {
-		uint64_t next_image;    /* number that the next keeper may begin with */
+		uint64_t next_image;    /* number with which the next keeper may begin */
 		struct cache_room room; /* of every generation's keeper */
 	} cache;
 	struct {
-		struct status last; /* as written: the last reload that is over */
-		struct status next; /* gathered for the one that runs */
+		struct status last; /* as written: of the last finished reload */
+		struct status next; /* gathered for the running one */
 	} outcome;
 	struct {
-		uint64_t begun_us;   /* when the reload, or the upgrade, that runs began */
+		uint64_t begun_us;   /* when the running reload, or upgrade, began */
 		struct timer limit;  /* for the generation to come up */
-		struct timer bind;   /* tries once more for the addresses of the first one */
-		uint64_t bind_until; /* ms; how long that goes on; 0: not begun */
+		struct timer bind;   /* retries the addresses of the first one */
+		uint64_t bind_until; /* ms; the end of that; 0: not begun */
 	} build;                     /* of a generation; reload's own */
 	struct upgrade upgrade;      /* of this program by another, or of another by this one */
 	struct {
-		int pair[2]; /* where the new program's keeper reads doubts, and its other end */
-		int keeper;  /* where the old one's does */
+		int pair[2]; /* the new program's keeper reads doubts on one, and its other end */
+		int keeper;  /* the old one's end for doubts */
 	} doubts;            /* of an upgrade; -1: none; doubts' own */
 	/*
-	 * end and others: a pipe of all masters that follow one another. The one that serves has
-	 * its writing end. At a byte, or its end, those of before stop, too, who have the other
-	 * end: so the one that wrote the byte sees when they have left.
+	 * end and others: a pipe of all successive masters. The serving one has its writing end. At
+	 * a byte, or its end, previous ones, which have the other end, stop, too: so the writer of
+	 * the byte sees when they have exited.
 	 */
 	struct {
 		struct timer delay; /* shutdown-delay */
 		int end;
 		struct watch others;
 	} leave;                /* drain's own */
-	struct changes changes; /* of files that ask for a reload */
-	struct timer second;    /* looks at processes and sockets; master.c's own */
+	struct changes changes; /* of files whose change causes a reload */
+	struct timer second;    /* checks processes and sockets; master.c's own */
 	struct {
-		struct timer look;   /* for a look whether they can be closed */
-		uint64_t quiet_from; /* ms; since when nothing is queued there; 0: not looked at */
-	} shrink;                    /* of sockets that are too many */
+		struct timer look;   /* for a check if they can be closed */
+		uint64_t quiet_from; /* ms; since when their queues are empty; 0: not checked */
+	} shrink;                    /* of surplus sockets */
 };
 
 extern const struct states master_phases;
 
-/* Takes the step. Back at SERVE, wishes that wait are granted when the event batch is over. */
+/* Takes the step. Back at SERVE, waiting wishes are granted when the event batch is over. */
 void master_go(struct master *m, enum master_phase phase);
 
 /* The end was announced, or has begun. */
 bool master_is_leaving(const struct master *m);
 
-/* Nobody else has the sockets: neither a generation that is being built nor another master. */
+/* No other holder has the sockets: neither a generation being built nor another master. */
 bool master_is_alone(const struct master *m);
 
 #endif

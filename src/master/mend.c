@@ -1,7 +1,7 @@
 /*
- * mend: asks each socket, which costs a call or two, and says what it found as an error. While
- * another master has the sockets too, or a generation is being built, it waits: nobody would know
- * who is to be told.
+ * mend: checks each socket, which costs a call or two, and logs its findings as errors. While
+ * another master has the sockets too, or a generation is being built, it waits: the processes to
+ * tell are unknown.
  */
 #include "master/mend.h"
 
@@ -19,7 +19,7 @@ static void tell_processes(struct master *m)
 			child_send(c, DUE_SOCKETS);
 }
 
-/* The service manager, which may have it too, knows a unix socket by its file. */
+/* The service manager, which may have it too, identifies a unix socket by its file. */
 static int mend_stored(struct sockets_entry *e, unsigned slot, char *err, size_t errsize)
 {
 	int rc;
@@ -72,7 +72,7 @@ void mend_second(struct master *m)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Whether c accepts from it, as one of all who do. */
+/* True if c shares it with others and accepts from it. */
 static bool shares(const struct child *c, unsigned i)
 {
 	const struct gen *g = c->gen;

@@ -1,8 +1,8 @@
 /*
- * mend: looks once a second whether the master's listening sockets still take connections. A worker
- * that was taken over can shut one down where no filter of system calls keeps it from that, and the
- * socket outlives the worker. One that was shut down listens again; of a unix socket another takes
- * the place, of which the processes are told.
+ * mend: checks once a second that the master's listening sockets still accept connections. A worker
+ * taken over by an attacker can shut one down without a filter of system calls, and the socket
+ * outlives the worker. A shut-down one is made to listen again; a unix socket is replaced, and the
+ * processes are told.
  */
 #ifndef H2D_MASTER_MEND_H
 #define H2D_MASTER_MEND_H
@@ -11,10 +11,10 @@
 
 struct master;
 
-/* Looks at all sockets; once a second. */
+/* Checks all sockets; called once a second. */
 void mend_second(struct master *m);
 
-/* Messages of DUE_SOCKETS: each shared socket of c's generation, anew. */
+/* Messages of DUE_SOCKETS: each shared socket of c's generation, again. */
 child_fill_fn mend_fill;
 
 #endif

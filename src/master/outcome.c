@@ -1,7 +1,7 @@
 /*
- * outcome: keeps PIDFILE.status true. A master that does not own the pid file, because another one
- * does, writes nothing. What processes counted is read from their slots of the
- * scoreboard before those are released, and is not believed where it cannot be.
+ * outcome: updates PIDFILE.status. A master that does not own the pid file, because another one
+ * does, never writes. Processes' counts are read from their slots of the scoreboard before those
+ * are released, and impossible ones are ignored.
  */
 #include "master/outcome.h"
 
@@ -38,7 +38,7 @@ void outcome_end(struct master *m, bool ok)
 	m->outcome.next.drained = (board_health(m->shared.board) & BOARD_HEALTH_DRAINED) != 0;
 	memcpy(m->outcome.next.gone, m->outcome.last.gone, sizeof(m->outcome.next.gone));
 	m->outcome.last = m->outcome.next;
-	/* Where nobody can write it, `h2d -s` sees by the pid file's time that it is over. */
+	/* If it cannot be written, `h2d -s` sees the end by the pid file's time. */
 	if (outcome_write(m) < 0)
 		pidfile_name(&m->pidfile, getpid());
 }
@@ -62,7 +62,7 @@ static uint32_t outcome_count(const struct child *c, int counter)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* Connections that it still had, it was killed with. */
+/* Remaining connections were killed with it. */
 void outcome_add(struct gen *g, const struct child *c)
 {
 	g->gone.drained += outcome_count(c, COUNTER_connections_drained);
@@ -105,7 +105,7 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 		log_notice("health says 503: %s", flags_text(board_health_words, now, text));
 }
 
-/* The first image has come, or, by the clock's first millisecond, an upgrade before it. */
+/* The first image has come, or, at the clock's first millisecond, an upgrade before it. */
 static void set_warm(struct master *m, uint64_t at_ms)
 {
 	__atomic_store_n(&m->shared.board->head.warm_ms, at_ms, __ATOMIC_RELAXED);
@@ -124,7 +124,7 @@ void health_look(struct master *m)
 		g->conf->health_waits_for_cache && g->conf->cache.max_size > 0 && h->warm_ms == 0);
 }
 
-/* A master that takes over takes no machine out of its balancer while it reads the files. */
+/* A master that takes over keeps the machine in its load balancer while it reads the files. */
 void health_begin(struct master *m)
 {
 	if (m->phase == MASTER_TAKE)

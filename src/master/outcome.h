@@ -1,7 +1,7 @@
 /*
- * outcome: what `h2d -s` is told, by the status file: how requests ended, what became of the
- * generations that were replaced, and that a reload waits. Reload, upgrade and drain call it;
- * m->next is where they gather what there is to say. It decides nothing.
+ * outcome: reports to `h2d -s`, by the status file: ends of requests, ends of replaced generations,
+ * and a waiting reload. Reload, upgrade and drain call it; they gather the report in m->next. It
+ * decides nothing.
  */
 #ifndef H2D_MASTER_OUTCOME_H
 #define H2D_MASTER_OUTCOME_H
@@ -14,46 +14,43 @@ struct child;
 struct gen;
 struct master;
 
-/* Writes the file, if there is a pid file of ours to stand beside. 0, or -errno, which is logged.
- */
+/* Writes the file, if there is a pid file of ours beside it. 0, or -errno, which is logged. */
 int outcome_write(const struct master *m);
 
-/* A request begins: before anything is read for it. */
+/* A request begins: called before the configuration is read. */
 void outcome_begin(struct master *m);
 
-/* The request is over; the file says so. */
+/* The request is over; writes that to the file. */
 void outcome_end(struct master *m, bool ok);
 
-/* The generation that is being built has replaced `old`: a line about it for the next outcome. */
+/* The generation being built has replaced `old`: adds a line about it to the next outcome. */
 void outcome_replaced(struct master *m, const struct gen *old);
 
-/* c's process, which drained, is gone: adds up what became of its connections. */
+/* c's process, which drained, has ended: adds up the ends of its connections. */
 void outcome_add(struct gen *g, const struct child *c);
 
-/* The last process of g is gone: a line about its connections. */
+/* The last process of g has ended: adds a line about its connections. */
 void outcome_gone(struct master *m, const struct gen *g);
 
 /*
- * health: what the master tells load balancers: whether they may send requests here. It keeps the
- * facts of board/board_health.def in the scoreboard, where workers read them, and says each change
- * in the log.
+ * health: tells load balancers if they may send requests here. It keeps the facts of
+ * board/board_health.def in the scoreboard, for workers, and logs each change.
  */
 
-/* The fact holds from now on, or holds no longer. */
+/* Sets or clears the fact. */
 void health_set(struct master *m, enum board_health fact, bool holds);
 
 bool health_has(const struct master *m, enum board_health fact);
 
-/* Looks at what the configuration counts as unhealthy; every second, and where an image comes. */
+/* Checks for configured unhealthy states; every second, and at a new image. */
 void health_look(struct master *m);
 
-/* A generation serves, in the place of another. */
+/* A generation serves, replacing another. */
 void health_begin(struct master *m);
 
 /*
- * Takes the machine out of its load balancers, or puts it back, as `h2d -s drain` and `undrain`
- * ask: a request with an outcome. What is served does not change. Only while
- * nothing else is under way.
+ * Takes the machine out of its load balancers, or puts it back, for `h2d -s drain` and `undrain`: a
+ * request with an outcome. h2d keeps serving. Only while no other request is under way.
  */
 void health_drain(struct master *m, bool drained);
 

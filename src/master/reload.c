@@ -1,7 +1,7 @@
 /*
- * reload: builds a generation beside the one that serves, and either puts it in its place or throws
- * it away. Every request to reload ends in exactly one call of reload_finish(), which writes the
- * outcome to the status file. Signals begin a reload; supervise says when it stands or fails.
+ * reload: builds a generation beside the serving one, and either replaces that by it or drops it.
+ * Every request to reload ends in exactly one call of reload_finish(), which writes the outcome to
+ * the status file. Signals begin a reload; supervise reports success or failure.
  */
 #include "master/reload.h"
 
@@ -31,14 +31,14 @@
 enum {
 	LIMIT_MS = 30000,
 	BIND_MS =
-		3000, /* the workers of a master that was killed hold its addresses for a moment */
+		3000, /* the workers of a killed master hold its addresses for a moment */
 	BIND_AGAIN_MS = 100,
 	EXIT_ADDRESS = 3,
 };
 
 #define SERVING "serving: generation %u, %u worker%s"
 
-/* At the first start nobody may be reading a log yet: the terminal is told too. */
+/* At the first start no one may be reading a log yet: also on the terminal. */
 static void complain(struct master *m, const char *prefix, const char *text)
 {
 	status_add(&m->outcome.next, text);
@@ -66,7 +66,7 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 	complain(ctx, conf_fault_prefix(pos), text);
 }
 
-/* The request is over. The service manager hears of it before `h2d -s reload` can. */
+/* The request is over. The service manager is told before `h2d -s reload` can see it. */
 static void reload_finish(struct master *m, bool ok)
 {
 	char text[128];
@@ -97,7 +97,7 @@ void reload_fail(struct gen *g, const char *why)
 		complain(m, "h2d: ", why);
 	if (m->current == NULL) {
 		m->exit_status = 1;
-		/* Beside an old master its workers may be serving: what they have they finish. */
+		/* Beside an old master its workers may be serving: they finish their requests. */
 		drain_all(m, upgrade_leave(&m->upgrade) ? DRAIN_STOP : DRAIN_CUT);
 		return;
 	}
@@ -107,12 +107,12 @@ void reload_fail(struct gen *g, const char *why)
 	reload_finish(m, false);
 }
 
-/* --- what to type into a browser -------------------------------------------------------------- */
+/* --- URLs ------------------------------------------------------------------------------------- */
 
 struct urls {
 	struct strbuf *out;
 	const char *scheme;
-	unsigned port, usual; /* the usual one is not written */
+	unsigned port, usual; /* the usual one is omitted */
 };
 
 static void add_url(const struct urls *u, const char *host, bool v6)
@@ -124,7 +124,7 @@ static void add_url(const struct urls *u, const char *host, bool v6)
 	if (u->port != u->usual)
 		n += snprintf(url + n, sizeof(url) - (size_t)n, ":%u", u->port);
 	n += snprintf(url + n, sizeof(url) - (size_t)n, "/");
-	/* "localhost" is there already when both wildcards are listened on. */
+	/* "localhost" is present already when both wildcards are listened on. */
 	if (u->out->n < (size_t)n || memmem(u->out->p, u->out->n, url, (size_t)n) == NULL)
 		strbuf_add(u->out, slice_of(url, (size_t)n));
 }
@@ -167,9 +167,9 @@ static void add_interfaces(const struct urls *u, int family)
 }
 
 /*
- * Adds the URLs of a listener on addr, a space in front of each. 0.0.0.0 and [::] are localhost,
- * once for both, and every address that an interface of this machine has, but for link-local ones.
- * A unix socket has none.
+ * Adds the URLs of a listener on addr, a space before each. 0.0.0.0 and [::] are localhost, once
+ * for both, and every address of this machine's interfaces, except link-local ones. A unix socket
+ * has none.
  */
 static void add_urls(struct strbuf *out, const struct addr *addr, bool tls)
 {
@@ -188,7 +188,7 @@ static void add_urls(struct strbuf *out, const struct addr *addr, bool tls)
 	add_interfaces(&u, addr->sa.sa_family);
 }
 
-/* Where to go: only who started h2d by hand, without a file, has to be told. */
+/* Logs the URLs, only for a start by hand, without a file. */
 static void log_urls(const struct gen *g)
 {
 	struct strbuf urls = { 0 };
@@ -226,19 +226,19 @@ static void tell_workers(struct master *m)
 /* The order matters. */
 static void serve(struct master *m, const struct gen *old)
 {
-	log_serving(m, old); /* the others log where this generation wants it */
+	log_serving(m, old); /* the others log where this generation requires it */
 	gen_show(m->current, &m->shared.board->head); /* health reads it */
-	/* Before workers accept: who asks for health hears no more than is true, and handshakes
-	 * make tickets by the keys of this generation. */
+	/* Before workers accept: the health check never reports too much, and handshakes make
+	 * tickets with the keys of this generation. */
 	health_begin(m);
 	tickets_serve(m);
 	changes_serve(m); /* files may change from now on */
-	/* The start of it has said what is too old. */
+	/* The start has reported old ones. */
 	gen_resources_expire(&m->current->resources, NULL, NULL);
-	/* Before the old workers close theirs: these have accepted what is queued, and nobody
-	 * else's socket queues more behind it. */
+	/* Before the old workers close theirs: these have accepted queued ones, and no other
+	 * process's socket queues more. */
 	sockets_keep(&m->sockets);
-	/* The kernel is given a choice among sockets that listen. */
+	/* The kernel chooses among listening sockets. */
 	balance_apply(m);
 	shrink_begin(m);
 	tell_workers(m);
@@ -283,7 +283,7 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 			on_fault(m, &conf->pid_file_at, err);
 			return -1;
 		}
-		status_remove(conf->pid_file); /* of a predecessor that was killed */
+		status_remove(conf->pid_file); /* of a killed predecessor */
 		return 0;
 	}
 	if (strcmp(conf->pid_file, m->pidfile.path != NULL ? m->pidfile.path : "") != 0)
@@ -325,13 +325,13 @@ static void bring_up(struct gen *g)
 		timer_arm(&m->loop.wheel, &m->build.limit, clock_ms() + LIMIT_MS);
 }
 
-/* A fault that may be none at the next try. */
+/* A fault that may be gone at the next try. */
 static void on_passing(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	(void)ctx, (void)pos, (void)message;
 }
 
-/* At the start, for a while, an address that cannot be had is waited for. */
+/* At the start, waits a while for an address that is unavailable. */
 static bool bind_later(struct master *m, int rc)
 {
 	uint64_t now = clock_ms();

@@ -1,7 +1,7 @@
 /*
- * reload: how a generation comes to serve: it is read, checked, given its sockets and started, and
- * takes the place of the one before only when all of its workers are up. The first start is the
- * same, with nothing before. Reload drains the generation that was replaced or that failed.
+ * reload: puts a generation into service: it is read, checked, given its sockets and started, and
+ * replaces the one before only when all of its workers are up. The first start is the same, without
+ * one before. Reload drains the replaced or failed generation.
  */
 #ifndef H2D_MASTER_RELOAD_H
 #define H2D_MASTER_RELOAD_H
@@ -10,19 +10,16 @@
 
 void reload_init(struct master *m);
 
-/* Begins to build a generation. What comes of it is in the log, the status file and the board. */
+/* Begins to build a generation. The log, the status file and the board have the outcome. */
 void reload_begin(struct master *m);
 
-/*
- * g, which is starting, stands: it serves from now on, and the one before drains. reload_done() is
- * due.
- */
+/* The starting g is up: it serves from now on, and the one before drains. reload_done() is due. */
 void reload_commit(struct gen *g);
 
-/* The request whose generation serves is over. */
+/* Ends the request whose generation serves. */
 void reload_done(struct master *m);
 
-/* g, which is starting, does not stand: it goes, and the one before stays. */
+/* The starting g has failed: it ends, and the one before stays. */
 void reload_fail(struct gen *g, const char *why);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * shrink: looks every 100 ms, as long as there is a socket too many. Where the kernel migrates what
- * is queued (balance_steer()) they are closed at once; else new connections are steered away
- * first, and the queues have to be empty for as long as a handshake under way may take.
+ * shrink: checks every 100 ms, while there are surplus sockets. If the kernel migrates queued
+ * connections (balance_steer()) they are closed at once; else new connections are steered away
+ * first, and the queues must be empty for as long as a handshake under way may take.
  */
 #include "master/shrink.h"
 
@@ -19,8 +19,8 @@
 
 enum {
 	LOOK_MS = 100,
-	QUIET_MS = 3000,  /* a SYN-ACK that was lost is sent again after 1 s, and after 2 s more */
-	SETTLE_MS = 1000, /* for workers to have read that they close theirs */
+	QUIET_MS = 3000,  /* a lost SYN-ACK is sent again after 1 s, and after 2 s more */
+	SETTLE_MS = 1000, /* for workers to read the order to close theirs */
 };
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
@@ -40,15 +40,14 @@ static bool has_surplus(const struct master *m)
 	return false;
 }
 
-/* Nobody but the workers of the generation that serves has the sockets, each its own. */
+/* True: only the workers of the serving generation have the sockets, each its own. */
 static bool is_settled(const struct master *m)
 {
 	return master_is_alone(m) && m->gens.n == 1 && list_empty(&m->current->loans) &&
 	       gen_is_up(m->current);
 }
 
-/* Steers new connections away. True: the kernel hands on what is queued, too, if they are closed.
- */
+/* Steers new connections away. True: the kernel moves queued ones, too, if they are closed. */
 static bool steer_away(struct master *m)
 {
 	bool all = true;
@@ -74,7 +73,7 @@ static unsigned count_queued(const struct sockets_entry *e)
 	return n;
 }
 
-/* True: nothing has been queued for as long as a handshake may take. */
+/* True: the queues have been empty for as long as a handshake may take. */
 static bool await_quiet(struct master *m)
 {
 	unsigned n = 0;
@@ -146,7 +145,7 @@ static void shrink_look(struct timer *t)
 	struct master *m = LIST_ENTRY(t, struct master, shrink.look);
 
 	if (!has_surplus(m)) {
-		balance_apply(m); /* as it was before they were closed */
+		balance_apply(m); /* restores the state before they were closed */
 	} else if (!is_settled(m)) {
 		m->shrink.quiet_from = 0;
 		shrink_arm(m, LOOK_MS);
@@ -184,8 +183,7 @@ static int balance_attach(const struct gen *g, const struct listener *l)
 	if (g->balance == BALANCE_CPU)
 		return reuseport_cpu(
 			l->fds[0], cpus, cpus_allowed(cpus, REUSEPORT_CPUS), g->nworkers);
-	/* Hash, for an acceptor too, which chooses itself; but a socket that closes loses nothing.
-	 */
+	/* Hash, also for an acceptor, which chooses itself; but a closed socket loses none. */
 	return reuseport_migrate(l->fds[0]) == 0 ? 0 : reuseport_hash(l->fds[0]);
 }
 
@@ -225,7 +223,7 @@ void balance_apply(struct master *m)
 
 bool balance_steer(const struct master *m, const struct listener *l, unsigned n)
 {
-	/* The program of cpu knows no slots but those that serve, and cannot migrate. */
+	/* The program of cpu knows only serving slots, and cannot migrate. */
 	if (m->current->balance == BALANCE_CPU)
 		return false;
 	if (reuseport_migrate(l->fds[0]) == 0)

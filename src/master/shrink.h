@@ -1,7 +1,7 @@
 /*
- * shrink: closes the listening sockets that a generation with fewer workers has no slot for. Its
- * workers accept from them, dealt out, until the generations before are gone; then nothing new
- * comes there, what is queued goes on to other sockets or has been taken, and the last holder
+ * shrink: closes the listening sockets for which a generation with fewer workers has no slot. Its
+ * workers accept from them, distributed, until the generations before have ended; then no new
+ * connections come there, queued ones move to other sockets or have been taken, and the last holder
  * closes. Reload begins it, supervise asks it for messages.
  */
 #ifndef H2D_MASTER_SHRINK_H
@@ -18,25 +18,25 @@ void shrink_init(struct master *m);
 /* Another generation serves. */
 void shrink_begin(struct master *m);
 
-/* Everything ends. */
+/* Ends with the master. */
 void shrink_stop(struct master *m);
 
-/* Messages of DUE_UNLISTEN: each socket that was closed. */
+/* Messages of DUE_UNLISTEN: each closed socket. */
 child_fill_fn shrink_fill;
 
 /*
- * balance: has the kernel choose the worker of a new connection as the generation that serves
- * wants it. Called when a generation is put in its place, and when a socket was replaced or closed.
+ * balance: makes the kernel choose the worker of a new connection by the serving generation's key.
+ * Called when a generation is put into service, and when a socket was replaced or closed.
  */
 
 struct listener;
 
-/* For all listening sockets. Where the kernel refuses there is a warning, and hash. */
+/* For all listening sockets. If the kernel refuses there is a warning, and hash. */
 void balance_apply(struct master *m);
 
 /*
- * The slots of l from the n-th on leave: whether the kernel hands on what is queued there when they
- * are closed. If not, nothing new is queued there from now on.
+ * The slots of l from the n-th on will close: true if the kernel then moves their queued
+ * connections. If not, no new ones are queued there from now on.
  */
 bool balance_steer(const struct master *m, const struct listener *l, unsigned n);
 

@@ -37,7 +37,7 @@ void sockets_init(struct sockets *s)
 	list_init(&s->all);
 }
 
-/* Addresses may repeat where the port is 0: each of them has an entry of its own. */
+/* Addresses may repeat if the port is 0: each of them has its own entry. */
 static struct sockets_entry *find_free(const struct sockets *s, const struct addr *wanted)
 {
 	LIST_FOREACH(node, &s->all) {
@@ -70,7 +70,7 @@ static struct sockets_entry *open_entry(struct sockets *s, const struct addr *wa
 	return e;
 }
 
-/* Where no socket can be opened beside one that was passed, that one is for all slots. */
+/* If no socket can be opened beside a passed one, that one is for all slots. */
 static int sockets_grow(struct sockets_entry *e, unsigned nslots, char *err, size_t errsize)
 {
 	int rc = listener_resize(&e->listener, nslots, err, errsize);
@@ -102,7 +102,7 @@ struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 
 /* --- other programs --------------------------------------------------------------------------- */
 
-/* Behind the name of an address whose port is whichever there was. */
+/* Follows the name of an address with any port. */
 #define ANY_PORT "/any"
 
 void sockets_name(const struct sockets_entry *e, char buf[SOCKETS_NAME])
@@ -151,7 +151,7 @@ static void give_up(struct passed_fd *f, const char *why)
 		fdstore_remove_name(f->name);
 }
 
-/* Its address; a descriptor of no use is closed. */
+/* The address; closes a useless descriptor. */
 static struct addr look_at(struct passed_fd *f)
 {
 	struct addr is = { .len = sizeof(is.storage) };
@@ -185,7 +185,7 @@ static struct sockets_entry *sockets_adopt(
 	return e;
 }
 
-/* All that have the address of the first one, and came from where it did. */
+/* All with the address and origin of the first one. */
 static void inherit_address(
 	struct sockets *s, struct passed *p, const struct addr *addrs, unsigned first, bool heir)
 {
@@ -255,15 +255,15 @@ void sockets_own(const struct sockets_entry *e)
 
 	if (a->sa.sa_family != AF_UNIX || !e->listener.mine)
 		return;
-	/* The group first: what the mode opens is for it. */
+	/* The group first: the mode's permissions are for it. */
 	if (lchown(a->un.sun_path, (uid_t)-1, e->file.group) < 0)
 		log_error("listener unix:%s: group: %s", a->un.sun_path, strerror(errno));
 	if (chmod(a->un.sun_path, e->file.mode) < 0)
 		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
-/* A socket that the service manager has, too, stays: the next configuration may name its address.
- */
+/* A socket that the service manager has, too, stays: the next configuration may have its
+ * address. */
 static void untaken(struct sockets_entry *e)
 {
 	char text[ADDR_TEXT];
@@ -341,7 +341,7 @@ bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 	return false;
 }
 
-/* Its queue stays, but for those of sockets that were opened beside one that was passed. */
+/* The queue stays, except those of sockets opened beside a passed one. */
 static void leave_entry(struct sockets_entry *e)
 {
 	e->emptied = e->passed && !e->listener.shared && e->listener.nslots > 1;
@@ -365,7 +365,7 @@ void sockets_close(struct sockets *s)
 		else
 			leave_entry(ENTRY(node));
 	}
-	/* Sockets that workers close are to refuse from then on, not to queue for nobody. */
+	/* Sockets that workers close must then refuse, not queue without a reader. */
 	if (stored)
 		fdstore_settle();
 }

@@ -1,8 +1,7 @@
 /*
- * sockets: the master's listening sockets, by the address that the configuration names. They
- * outlive generations. With fewer workers than sockets some workers have several, until shrink has
- * seen to it that they can be closed without loss. A
- * generation that is being built takes what it needs; then the change is kept or undone, whole.
+ * sockets: the master's listening sockets, by their configured address. They outlive generations.
+ * With fewer workers than sockets some workers have several, until shrink can close them without
+ * loss. A generation being built takes those it needs; then the change is kept or undone, whole.
  */
 #ifndef H2D_MASTER_SOCKETS_H
 #define H2D_MASTER_SOCKETS_H
@@ -28,7 +27,7 @@ struct sockets {
 /* A unix socket's file. */
 struct sockets_file {
 	unsigned mode;
-	gid_t group; /* -1: as it is made */
+	gid_t group; /* -1: unchanged */
 };
 
 struct sockets_entry {
@@ -38,11 +37,11 @@ struct sockets_entry {
 	enum sockets_state state; /* sockets_go() alone writes it */
 	unsigned kept;            /* slots before the change */
 	unsigned asked;           /* slots that the change needs */
-	unsigned needed; /* slots that the generation which serves needs; the others are closed */
-	unsigned was;    /* slots before they were */
-	bool gone;       /* the program that replaces this one does not need it */
-	bool passed;     /* by the service manager, which has it as long as it likes */
-	bool emptied;    /* it is closed, and of its sockets some were ours alone */
+	unsigned needed; /* slots that the serving generation needs; the others are closed */
+	unsigned was;    /* slots before that */
+	bool gone;       /* the replacing program does not need it */
+	bool passed;     /* by the service manager, which keeps it */
+	bool emptied;    /* it is closed, and some of its sockets were only ours */
 	struct list node;
 };
 
@@ -50,7 +49,7 @@ extern const struct states sockets_states;
 
 void sockets_go(struct sockets_entry *e, enum sockets_state state);
 
-/* Whether the change that is under way needs e. */
+/* True if the change under way needs e. */
 static inline bool sockets_is_taken(const struct sockets_entry *e)
 {
 	return e->state == SOCKETS_OPENED || e->state == SOCKETS_CLAIMED ||
@@ -60,56 +59,57 @@ static inline bool sockets_is_taken(const struct sockets_entry *e)
 void sockets_init(struct sockets *s);
 
 /*
- * An entry with at least nslots sockets for wanted: one that is there, grown if need be, or a new
- * one bound to bind_to (wanted, perhaps with another port). NULL with errno and a message in err.
+ * An entry with at least nslots sockets for wanted: an existing one, grown if need be, or a new one
+ * bound to bind_to (wanted, perhaps with another port). NULL with errno and a message in err.
  */
 struct sockets_entry *sockets_take(struct sockets *s, const struct addr *wanted,
 	const struct addr *bind_to, unsigned nslots, struct sockets_file file, char *err,
 	size_t errsize);
 
-/* Gives the file of a unix socket that is ours its group and its mode; logs why it cannot. */
+/* Gives our unix socket's file its group and its mode; logs failures. */
 void sockets_own(const struct sockets_entry *e);
 
-/* The name by which its sockets are passed to another program. */
+/* The name of its sockets when passed to another program. */
 enum { SOCKETS_NAME = FDSTORE_NAME + 8 };
 void sockets_name(const struct sockets_entry *e, char buf[SOCKETS_NAME]);
 
-/* Adds all descriptors that are passed. False: memory is out. */
+/* Adds all passed descriptors. False: memory is out. */
 bool sockets_pass(const struct sockets *s, struct passed *p);
 
 /*
- * Takes over all that are left of p, as good as kept: those of a socket unit, which stay the
- * manager's, and those that a program before this one had opened. heir: that one serves still, and
- * their addresses are not ours yet. What is of no use is closed, with a warning.
+ * Takes all that are left of p, like kept ones: those of a socket unit, which stay the manager's,
+ * and those opened by a previous program. heir: that one still serves, and their addresses are not
+ * ours yet. Useless ones are closed, with a warning.
  */
 void sockets_inherit(struct sockets *s, struct passed *p, bool heir);
 
 /*
- * Before the first change opens any: closes what the master before this one had stored and nobody
- * wants any more, for another address may need its port.
+ * Called before the first change opens any: closes sockets that the previous master had stored and
+ * that are not needed, because another address may need its port.
  */
 void sockets_sift(struct sockets *s, bool (*wanted)(const void *ctx, const struct addr *addr),
 	const void *ctx);
 
-/* Ends the change: all that was taken listens, what was not taken is closed. */
+/* Ends the change: all taken ones listen, others are closed. */
 void sockets_keep(struct sockets *s);
 
-/* Gives them to the service manager's store: what it heard while notify held back was nothing. */
+/* Gives them to the service manager's store: messages held back by notify were not sent. */
 void sockets_store(const struct sockets *s);
 
-/* Ends the change: everything is as before. */
+/* Ends the change: restores the state before. */
 void sockets_undo(struct sockets *s);
 
-/* Whether e is still open, here or in another process; e may be one that was closed. */
+/* True if e is still open, here or in another process; e may be a closed one. */
 bool sockets_have(const struct sockets *s, const struct sockets_entry *e);
 
-/* No address is ours any more: who has the sockets, too, serves what is queued on them. */
+/* Gives up all addresses: other holders of the sockets serve their queues. */
 void sockets_disown(struct sockets *s);
 
-/* Closes all. Of an address that is not ours somebody else serves the queue: sockets_have() it. */
+/* Closes all. Another process serves the queue of an address that is not ours: sockets_have()
+ * it. */
 void sockets_close(struct sockets *s);
 
-/* Closes and forgets all. */
+/* Closes and frees all. */
 void sockets_free(struct sockets *s);
 
 #endif

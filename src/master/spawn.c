@@ -1,6 +1,6 @@
 /*
- * spawn: makes the process of a child. The parent's half is a fork and nothing else; the child's
- * half ends in exit().
+ * spawn: makes the process of a child. The parent's half is only a fork; the child's half ends in
+ * exit().
  */
 #include "master/spawn.h"
 
@@ -44,8 +44,8 @@ static struct gift find_access_logs(const struct child *c)
 	return (struct gift){ c->gen->logs.access, c->gen->logs.naccess };
 }
 
-/* The image of the generation that serves; not if another user's keeper made it, which may have
- * read more than this one is allowed to. */
+/* The image of the serving generation; not if another user's keeper made it, which may have read
+ * more than this one may. */
 static struct gift find_image(const struct child *c)
 {
 	const struct gen *serving = c->gen->master->current;
@@ -136,7 +136,7 @@ static int compare_fds(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Closes everything above stderr that is not among keep[0..n). */
+/* Closes all descriptors above stderr that are not among keep[0..n). */
 static int close_others(int *keep, unsigned n)
 {
 	unsigned from = STDERR_FILENO + 1;
@@ -190,8 +190,8 @@ static int no_stdin(void)
 	return 0;
 }
 
-/* For want of memory the kernel ends this process before the master; without /proc all are alike.
- */
+/* When memory is out the kernel kills this process before the master; without /proc all are
+ * equal. */
 static void go_before_master(int by)
 {
 	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC), is;
@@ -228,7 +228,7 @@ static int become_child(const struct child *c, const struct gifts *gifts)
 	return rc;
 }
 
-/* Other generations are nothing to this process; thousands of servers are megabytes. */
+/* Other generations are useless to this process; thousands of servers are megabytes. */
 static void forget_others(const struct child *c)
 {
 	bool any = false;
@@ -270,8 +270,7 @@ static int spawn_run(const struct child *c, int ctl)
 	return c->kind->run(&gifts);
 }
 
-/* Private keys of all generations but those of keep (NULL: of none) go from this process's memory.
- */
+/* Removes private keys of all generations except keep (NULL: all) from this process's memory. */
 static void forget_keys(const struct master *m, const struct gen *keep)
 {
 	LIST_FOREACH(node, &m->gens.all) {
@@ -310,7 +309,7 @@ pid_t spawn(struct child *c, int *ctl)
 
 	if (rc < 0)
 		return rc;
-	fflush(NULL); /* else both would write what waits in stdio */
+	fflush(NULL); /* else both would write stdio's buffers */
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);

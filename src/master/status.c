@@ -67,7 +67,7 @@ static size_t format(const struct status *s, char *buf, size_t size)
 		result(s->upgraded));
 	const char *line = s->text;
 
-	/* Only where it is so: programs of before know no such line. */
+	/* Only if set: older programs know no such line. */
 	if (s->drained)
 		n += (size_t)snprintf(buf + n, size - n, "drained 1\n");
 	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
@@ -92,7 +92,7 @@ int status_write(const struct status *s, const char *pid_file)
 	if (snprintf(path, sizeof(path), "%s.status", pid_file) >= (int)sizeof(path) ||
 		snprintf(tmp, sizeof(tmp), "%s.status.new", pid_file) >= (int)sizeof(tmp))
 		return -ENAMETOOLONG;
-	/* A name left by a crash; O_EXCL below follows no link that somebody puts there. */
+	/* A name left by a crash; O_EXCL below follows no link put there. */
 	if (unlink(tmp) < 0 && errno != ENOENT)
 		return -errno;
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -171,7 +171,7 @@ static bool parse_line(struct status *s, char *line)
 		return status_number(value, &s->running);
 	if (strcmp(line, "replaced") == 0)
 		return status_number(value, &s->replaced);
-	if (strcmp(line, "waiting") == 0) /* as programs of before write it */
+	if (strcmp(line, "waiting") == 0) /* the form of older programs */
 		return true;
 	if (strcmp(line, "gone") == 0)
 		return parse_gone(s, value);

@@ -1,20 +1,20 @@
 /*
- * status: PIDFILE.status, where the master says how reloads and upgrades ended, so that `h2d -s`
- * can wait for the truth. Lines of "key value":
+ * status: PIDFILE.status, in which the master reports how reloads and upgrades ended, so that `h2d
+ *-s` can wait for them. Lines of "key value":
  *
- *	request 7       the newest request that is finished; 0 is the start
- *	generation 5    the one that serves
+ *	request 7       the newest finished request; 0 is the start
+ *	generation 5    the serving one
  *	result failed   ok | failed, of that request
- *	running 8       the request that is worked on, 0 for none
- *	replaced 4      the generation that it replaced, 0 for none
- *	gone 4 812 0 0  a generation that is gone: connections that were drained, cut, refused
- *	upgrade 6 ok    the newest request that was an upgrade, and how it ended; 0: there was none
- *	drained 1       health says 503, because -s drain asked for it; else there is no such line
- *	text /etc/h2d/h2d.conf:12: …    once per line of what there is to say
+ *	running 8       the running request, 0: none
+ *	replaced 4      the generation that it replaced, 0: none
+ *	gone 4 812 0 0  an ended generation: connections that were drained, cut, refused
+ *	upgrade 6 ok    the newest request for an upgrade, and its outcome; 0: none
+ *	drained 1       -s drain has the health check answer 503; else no such line
+ *	text /etc/h2d/h2d.conf:12: …    once per line of the report
  *
  * A request is numbered, and "running" written, before the configuration is read. So a process that
  * reads this file, sends a signal, and waits for a request above max(request, running) to finish,
- *knows that its configuration was read: by its own request, or by one that began after it looked.
+ * can be sure that its configuration was read: by its own request, or by one that began later.
  */
 #ifndef H2D_MASTER_STATUS_H
 #define H2D_MASTER_STATUS_H
@@ -24,7 +24,7 @@
 
 enum { STATUS_TEXT = 4096, STATUS_GONE = 8 };
 
-/* The connections of a generation, and how they ended. */
+/* The connections of a generation, and their ends. */
 struct status_gone {
 	uint32_t generation; /* 0: none */
 	uint32_t drained, cut, refused;
@@ -34,18 +34,18 @@ struct status {
 	uint32_t request, running, generation, replaced, upgrade;
 	struct status_gone gone[STATUS_GONE]; /* the last one first */
 	bool ok;
-	bool upgraded;          /* how the upgrade ended */
+	bool upgraded;          /* the upgrade's end */
 	bool drained;           /* at the end of that request */
 	char text[STATUS_TEXT]; /* lines, separated by newlines */
 };
 
-/* Adds a line to s->text; what does not fit is left out. */
+/* Adds a line to s->text; omits the part that does not fit. */
 void status_add(struct status *s, const char *line);
 
 /* By rename, so that no reader sees half of it. 0, or -errno. */
 int status_write(const struct status *s, const char *pid_file);
 
-/* 0, -errno, or -EPROTO when it is not such a file. */
+/* 0, -errno, or -EPROTO when it is no such file. */
 int status_read(struct status *s, const char *pid_file);
 
 /* Unlinks it. */

@@ -1,7 +1,7 @@
 /*
- * succession: the master's part in an upgrade, on either side; see succession.h. What is not a
- * descriptor the new program finds in a variable: the number of this request, of the newest
- * generation, whether health was told to say 503, when the upgrade began, and the pid file.
+ * succession: the master's part in an upgrade, on either side; see succession.h. A variable has the
+ * facts that are no descriptors: the number of this request, of the newest generation, a drained
+ * health check, the upgrade's begin, and the pid file.
  */
 #include "master/succession.h"
 
@@ -27,11 +27,11 @@
 
 #define VARIABLE "H2D_UPGRADE"
 
-/* Names of the descriptors that are passed beside sockets. */
+/* Names of the descriptors passed beside sockets. */
 #define TICKETS  "h2d/tickets"
 #define PID_FILE "h2d/pid-file"
-#define REIGN    "h2d/reign"  /* twice: the reading end first */
-#define DOUBTS   "h2d/doubts" /* twice: the new keeper reads the first */
+#define REIGN    "h2d/reign"  /* two: the reading end first */
+#define DOUBTS   "h2d/doubts" /* two: the new keeper reads the first */
 #define KEEPER   "h2d/keeper"
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
@@ -41,7 +41,7 @@ static struct master *master_of(struct upgrade *u)
 	return LIST_ENTRY(u, struct master, upgrade);
 }
 
-/* Wishes that the new master is to grant, as bits of the last word. */
+/* Wishes for the new master, as bits of the last word. */
 static const enum master_wish passed_on[] = { WISH_RELOAD, WISH_UPGRADE, WISH_DRAIN, WISH_UNDRAIN };
 
 enum { WISHES = sizeof(passed_on) / sizeof(passed_on[0]) };
@@ -160,7 +160,7 @@ static int signal_of(enum master_wish wish)
 				      : MASTER_SIGNAL_UNDRAIN;
 }
 
-/* Wishes that wait with the kernel: nobody reads them here any more. */
+/* Takes wishes pending in the kernel: they will not be read here any more. */
 static void take_pending(struct master *m)
 {
 	static const struct timespec now = { 0 };
@@ -176,7 +176,7 @@ static void take_pending(struct master *m)
 				m->wish.asked |= 1u << passed_on[i];
 }
 
-/* The new master writes the outcome. One that did not wait so long is asked as by anybody else. */
+/* The new master writes the outcome. One that did not wait for it gets a request like any other. */
 static void say_bye(struct master *m)
 {
 	unsigned wished = 0;
@@ -194,7 +194,7 @@ static void say_bye(struct master *m)
 			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
 }
 
-/* The service manager takes messages from this process, still. */
+/* The service manager still accepts messages from this process. */
 static void unstore_listeners(const struct master *m)
 {
 	LIST_FOREACH(node, &m->sockets.all)
@@ -202,7 +202,7 @@ static void unstore_listeners(const struct master *m)
 			fdstore_remove(&ENTRY(node)->listener);
 }
 
-/* Ours are closed before the workers close theirs: nobody may have them and not serve them. */
+/* Ours are closed before the workers close theirs: no process may have them and not serve them. */
 static void disown_listeners(struct master *m)
 {
 	LIST_FOREACH(node, &m->sockets.all) {
@@ -214,7 +214,7 @@ static void disown_listeners(struct master *m)
 	}
 }
 
-/* MAINPID before the last word: the service manager takes no message from anybody else. */
+/* MAINPID before the last word: the service manager accepts messages only from this process. */
 static void on_taken(struct upgrade *u)
 {
 	struct master *m = master_of(u);
@@ -326,10 +326,7 @@ bool succession_ready(struct master *m)
 	return upgrade_ready(&m->upgrade);
 }
 
-/*
- * Everything that the old master does still, but for what the service manager would not believe
- * yet.
- */
+/* Takes over the old master's tasks, except messages that the service manager would refuse yet. */
 static void on_go(struct upgrade *u)
 {
 	struct master *m = master_of(u);

@@ -1,7 +1,7 @@
 /*
- * supervise: receives child's reports (child_ops) and decides what they mean for the generation;
- * says what processes are sent (child_due.def). It stands above reload, drain and launch, which
- * carry out what is decided and never call back.
+ * supervise: receives child's reports (child_ops) and decides about the generation; fills the
+ * messages to processes (child_due.def). It is above reload, drain and launch, which carry out
+ * decisions and never call back.
  */
 #include "master/supervise.h"
 
@@ -88,8 +88,8 @@ static bool another_is_up(const struct child *c)
 }
 
 /*
- * The rest of the last one that was up is an outage. One that did not even come up rests longer:
- * the next would hardly do better at once.
+ * The delay after the last one that was up is an outage. One that did not even come up waits
+ * longer: the next would hardly do better at once.
  */
 static unsigned rest_of(struct child *c, enum child_state was)
 {
@@ -114,7 +114,7 @@ static void respawn(struct child *c, enum child_state was)
 	launch_later(c, wait);
 }
 
-/* A keeper that is there has more than it may take from now on. */
+/* A live keeper has more than it may take from now on. */
 static void replace_keeper(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -122,7 +122,7 @@ static void replace_keeper(const struct gen *g)
 			child_kill(c, SIGTERM);
 }
 
-/* A process that the kernel kills for want of memory: the cache may be what takes it. */
+/* A process killed by the kernel because memory is out: the cache may be the cause. */
 static void look_at_memory(const struct child *c, int status, enum child_state was)
 {
 	struct master *m = c->gen->master;
@@ -196,7 +196,7 @@ void supervise_no_lines(void)
 	own_lines = NULL;
 }
 
-/* Its word: a level that is none, or a text without an end, must do no harm. */
+/* Untrusted: an invalid level, or a text without an end, must do no harm. */
 static void take_line(struct board_lines *ring, const struct child *c, const struct ctl_msg *msg)
 {
 	struct board_line line = { .level = LEVEL_ALERT, .pid = c->pid };
@@ -211,8 +211,8 @@ static void take_line(struct board_lines *ring, const struct child *c, const str
 
 /* --- messages from a process ----------------------------------------------------------------- */
 
-/* A keeper that was taken over must not spoil the numbers of all later ones, nor what is handed
- * over at an upgrade. */
+/* A keeper that was taken over must not spoil the numbers of all later ones, nor the state passed
+ * at an upgrade. */
 static bool is_image(const struct master *m, const struct ctl_msg *msg, int nfds)
 {
 	return msg->arg > 0 && msg->arg < m->cache.next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
@@ -239,7 +239,7 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	return true;
 }
 
-/* Messages that a process lost for want of descriptors, as things stand now. */
+/* Sends again the messages that a process lost without descriptors, with their present content. */
 static void send_again(struct child *c, uint64_t types)
 {
 	unsigned due = 0;
@@ -257,7 +257,7 @@ static void send_again(struct child *c, uint64_t types)
 	child_send(c, due);
 }
 
-/* Its neighbours accept for it while they have room. One that stands still has said so before. */
+/* Neighbours accept for it while they have room. One that hangs is lent already. */
 static void set_full(struct child *c, bool full)
 {
 	char who[32];
@@ -271,7 +271,7 @@ static void set_full(struct child *c, bool full)
 	loan_offer(c->gen);
 }
 
-/* Has the other workers show their connections. One that has gone mad keeps none busy with it. */
+/* Makes the other workers show their connections. A corrupt one cannot keep them busy with it. */
 static void supervise_show(const struct child *asker)
 {
 	struct master *m = asker->gen->master;

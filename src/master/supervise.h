@@ -1,7 +1,7 @@
 /*
- * supervise: what the reports about processes mean for their generation: that all are up puts it
- * into service, a death before that fails the reload, a later one starts another process, and the
- * last death of a generation that drains ends it. All of that is decided here and nowhere else.
+ * supervise: decides what reports about processes mean for their generation: when all are up it
+ * serves, a death before that fails the reload, a later one starts another process, and the last
+ * death of a draining generation ends it. Only supervise decides this.
  */
 #ifndef H2D_MASTER_SUPERVISE_H
 #define H2D_MASTER_SUPERVISE_H
@@ -11,7 +11,7 @@
 
 extern const struct child_ops supervise_ops;
 
-/* From now on the last warnings and errors, of the master as of its processes, go there. */
+/* Puts the last warnings and errors, of the master and its processes, into ring. */
 void supervise_lines(struct board_lines *ring);
 void supervise_no_lines(void);
 

@@ -1,5 +1,5 @@
 /*
- * tickets: looks once a second how old the first key is, and what the file of keys has when a
+ * tickets: checks once a second the age of the first key, and reads the file of keys when a
  * generation comes to serve. While another master may serve beside this one, neither makes a new
  * key: the other one would not know it.
  */

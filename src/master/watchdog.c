@@ -1,7 +1,7 @@
 /*
- * watchdog: counts looks and not seconds. When the whole machine, or h2d with all its processes,
- * was stopped for a while, each process gets its time again before it is called stuck. Called by
- * master and launch; it starts no process: supervise does when the death is reported.
+ * watchdog: counts looks, not seconds. After a stop of the whole machine, or of h2d with all its
+ * processes, each process gets its time again before it counts as stuck. Called by master and
+ * launch; it starts no process: supervise does when the death is reported.
  */
 #include "master/watchdog.h"
 
@@ -13,7 +13,7 @@
 #include "master/master_state.h"
 
 enum {
-	STEER_AFTER = 2,   /* looks without a tick; one may be a matter of chance */
+	STEER_AFTER = 2,   /* looks without a tick; one may be chance */
 	KILL_AFTER = 1,    /* looks, after SIGABRT */
 	BEYOND_AFTER = 30, /* looks, after SIGKILL: the process waits for a device for good */
 };
@@ -41,7 +41,7 @@ void watchdog_reset(struct child *c)
 	c->watchdog = (struct watchdog){ 0 };
 }
 
-/* A start has its own limit; a kind that never ticks is not looked at. */
+/* A start has its own limit; a kind that never ticks is not checked. */
 static bool is_watched(const struct child *c)
 {
 	if (c->state == CHILD_EMPTY || c->state == CHILD_START)
@@ -61,8 +61,7 @@ static void end_stuck(struct child *c, unsigned limit)
 	child_kill(c, SIGABRT);
 }
 
-/* A process that stands still gets no connections long before it is given up; one that is full gets
- * none anyway. */
+/* A hanging process gets no connections long before it is killed; a full one gets none anyway. */
 static void steer(struct child *c)
 {
 	bool still = c->watchdog.silent >= STEER_AFTER;
@@ -75,7 +74,7 @@ static void steer(struct child *c)
 	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "stands still" : "turns again");
 }
 
-/* False: c is beyond repair. */
+/* False: c cannot be killed. */
 static bool look_at(struct child *c)
 {
 	unsigned limit = (unsigned)c->gen->conf->worker_watchdog;

@@ -1,8 +1,8 @@
 /*
- * watchdog: finds children that stand still. Each child ticks once a second, in its slot of the
- * scoreboard or by CTL_TICK; the master, once a second, sees whether it did. One that has not for
- * worker-watchdog seconds is steered away from, ended and replaced. Also tells the service manager
- * that the master turns.
+ * watchdog: finds children that hang. Each child ticks once a second, in its slot of the scoreboard
+ * or by CTL_TICK; the master checks once a second. One without a tick for worker-watchdog seconds
+ * loses its sockets to neighbours, is killed and replaced. Also reports the master's own turns to
+ * the service manager.
  */
 #ifndef H2D_MASTER_WATCHDOG_H
 #define H2D_MASTER_WATCHDOG_H
@@ -11,22 +11,22 @@
 
 struct master;
 
-/* Looks at all processes; once a second. */
+/* Checks all processes; once a second. */
 void watchdog_second(struct master *m);
 
 /* c has a new process. */
 void watchdog_reset(struct child *c);
 
 /*
- * One look at a process that has ticked so often; limit: after how many looks without a tick it is
- * stuck; 0: never. Pure. What is to be done now:
+ * One look at a process that has ticked so often; limit: looks without a tick until it is stuck; 0:
+ * never. Pure. Returns the next step:
  */
 enum watchdog_step {
 	WATCHDOG_FINE,
 	WATCHDOG_STUCK,  /* steer away, and SIGABRT */
 	WATCHDOG_KILL,   /* SIGKILL */
 	WATCHDOG_WAIT,   /* for its end */
-	WATCHDOG_BEYOND, /* not even that helps */
+	WATCHDOG_BEYOND, /* SIGKILL does not help */
 };
 enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned limit);
 

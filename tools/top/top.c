@@ -1,8 +1,8 @@
 /*
  * top: the program h2d-top, which `h2d top` starts: the status of running servers in a terminal. It
- * asks them over an admin listener as any client does, once a second, and draws what it heard,
- * until q or a signal ends it. It is an error that nobody answers at first; a server that is away
- * later, for a restart say, is asked again.
+ * reads them over an admin listener like any client, once a second, and draws the result, until q
+ * or a signal ends it. Without a first answer it fails; a server that is away later, say for a
+ * restart, is asked again.
  */
 
 #include <errno.h>
@@ -44,8 +44,7 @@ static void top_look(struct top *t)
 		top_machine_look(&t->machines[i]);
 }
 
-/* Until something happens, or until then, by clock_now_ms(); those whose time is up have it told.
- */
+/* Waits for an event, or until then, by clock_now_ms(); reports timeouts. */
 static void wait_until(struct top *t, uint64_t until)
 {
 	uint64_t now = clock_now_ms();
@@ -87,7 +86,7 @@ static bool is_looking(const struct top *t)
 	return false;
 }
 
-/* A first look: at all, or until one is heard. False: nobody answers. */
+/* The first look: at all, or until one answers. False: none does. */
 static bool look_first(struct top *t, bool all)
 {
 	top_look(t);
@@ -147,7 +146,7 @@ static void draw(struct top *t)
 	strbuf_fini(&p.text);
 }
 
-/* --- what happens meanwhile ------------------------------------------------------------------- */
+/* --- signals and keys ------------------------------------------------------------------------- */
 
 static int take_signals(void)
 {
@@ -161,7 +160,7 @@ static int take_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Ctrl-Z: the shell gets its terminal as it was. */
+/* Ctrl-Z: restores the shell's terminal. */
 static void top_stop(struct top *t)
 {
 	top_screen_close();
@@ -191,7 +190,7 @@ static void on_keys(struct top *t)
 		t->over = true;
 }
 
-/* Until the next look is due, or there is a reason to draw now. */
+/* Waits until the next look is due, or there is a reason to draw now. */
 static void rest(struct top *t, uint64_t until)
 {
 	do {
@@ -231,9 +230,9 @@ static int watch(struct top *t)
 	return EXIT_SUCCESS;
 }
 
-/* --- whom to ask ------------------------------------------------------------------------------ */
+/* --- addresses -------------------------------------------------------------------------------- */
 
-/* 0, or -1: error says why not. */
+/* 0, or -1: error has the reason. */
 static int top_find(struct top *t, char *const *where, const char *file, char *error)
 {
 	if (where[0] == NULL)
@@ -286,9 +285,9 @@ static int top_show(struct top *t, bool once)
 	return print_once(t) && count_heard(t) == t->n ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* where: http://HOST[:PORT] or unix:PATH of each server, NULL behind the last; none: the first
- * admin listener of the file that can be asked. once: one look is printed, as when standard output
- * is no terminal; a failure if any is silent. */
+/* where: http://HOST[:PORT] or unix:PATH of each server, NULL after the last; none: the first
+ * usable admin listener of the file. once: prints one look, like without a terminal; a failure if
+ * any server does not answer. */
 static int top_run(char *const *where, bool once, const char *file)
 {
 	char error[TOP_ERROR] = "";

@@ -1,6 +1,6 @@
 /*
- * top_ask: one connection per question, closed by its end, so that a reload never waits for it. A
- * server that does not answer is given up after some seconds.
+ * top_ask: one connection per request, then closed, so that a reload never waits for it. A server
+ * without an answer is given up after some seconds.
  */
 #include "tools/top/top_ask.h"
 
@@ -38,7 +38,7 @@ static enum top_asked top_ask_fail(struct top_ask *a, char *error, const char *w
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-/* 0: it is under way; else -1 with errno. */
+/* 0: under way; else -1 with errno. */
 static int dial(struct top_ask *a, int family, const struct sockaddr *sa, socklen_t len)
 {
 	int error;
@@ -64,7 +64,7 @@ static enum top_asked dial_unix(struct top_ask *a, char *error)
 	return top_ask_fail(a, error, strerror(errno));
 }
 
-/* The next of the host's addresses that a connection to can begin; why: of the one before. */
+/* Begins a connection to the next usable address of the host; why: of the one before. */
 static enum top_asked dial_next(struct top_ask *a, int why, char *error)
 {
 	while (a->next != NULL) {
@@ -109,7 +109,7 @@ struct pollfd top_ask_poll(const struct top_ask *a)
 
 /* --- question and answer ---------------------------------------------------------------------- */
 
-/* A new socket's buffer has room for it. */
+/* The buffer of a new socket has room for it. */
 static int top_ask_ask(int fd)
 {
 	static const char text[] = "GET /status.json HTTP/1.1\r\nhost: localhost\r\n"
@@ -120,7 +120,7 @@ static int top_ask_ask(int fd)
 }
 
 /* A head, "HTTP/1.1 200 OK" and fields (RFC 9112, 4), matters by its status and its end alone: the
- * server says the length, and the reader of the content sees whether it is whole. */
+ * server closes the connection, and the reader of the content checks that it is complete. */
 static enum top_asked take_content(struct top_ask *a, struct strbuf *body, char *error)
 {
 	const struct strbuf *t = &a->answer;
@@ -142,7 +142,7 @@ static enum top_asked take_content(struct top_ask *a, struct strbuf *body, char 
 	return TOP_ANSWERED;
 }
 
-/* Everything up to the end of the connection. */
+/* Reads up to the end of the connection. */
 static enum top_asked read_some(struct top_ask *a, struct strbuf *body, char *error)
 {
 	char buf[16384];

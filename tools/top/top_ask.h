@@ -1,6 +1,6 @@
 /*
- * top_ask: asks for /status.json over HTTP/1.1, without waiting, so that a server that says nothing
- * keeps none of the others: a client for one resource of one server, and nothing more.
+ * top_ask: gets /status.json over HTTP/1.1, without waiting, so that a silent server delays none of
+ * the others: a client for one resource of one server only.
  */
 #ifndef H2D_TOP_TOP_ASK_H
 #define H2D_TOP_TOP_ASK_H
@@ -16,10 +16,10 @@ struct addrinfo;
 
 struct top_ask {
 	const struct top_source *source; /* the caller's */
-	struct addrinfo *found, *next;   /* of a host: all of them, and whom to try */
-	int fd;                          /* -1: nothing is asked */
+	struct addrinfo *found, *next;   /* of a host: all of them, and the next to try */
+	int fd;                          /* -1: no request */
 	bool connected;
-	uint64_t until_ms;    /* given up then */
+	uint64_t until_ms;    /* gives up then */
 	struct strbuf answer; /* with its head */
 };
 
@@ -28,15 +28,15 @@ enum top_asked { TOP_ASKING, TOP_ANSWERED, TOP_FAILED };
 /* source outlives it. */
 void top_ask_init(struct top_ask *a, const struct top_source *source);
 
-/* Begins, where nothing is asked. A name is looked up here, which may wait for a resolver. */
+/* Begins, if no request is under way. A name is looked up here, which may wait for a resolver. */
 enum top_asked top_ask_begin(struct top_ask *a, char error[TOP_ERROR]);
 
-/* The event that poll(2) is to wait for; fd is -1 where nothing is asked. */
+/* The event for poll(2); fd is -1 without a request. */
 struct pollfd top_ask_poll(const struct top_ask *a);
 
 /*
- * Goes on as far as it goes; called when poll(2) says so, and when time is up. TOP_ANSWERED: body,
- * which was empty, has the content, and is the caller's. TOP_FAILED: error says why.
+ * Continues as far as possible; called for poll(2)'s events, and at the timeout. TOP_ANSWERED:
+ * body, which was empty, has the content, and is the caller's. TOP_FAILED: error has the reason.
  */
 enum top_asked top_ask_go(struct top_ask *a, struct strbuf *body, char error[TOP_ERROR]);
 

@@ -1,4 +1,4 @@
-/* top_human: two or three digits say enough of numbers that are not counted one by one. */
+/* top_human: two or three digits are enough for measured numbers. */
 #include "tools/top/top_human.h"
 
 #include <inttypes.h>

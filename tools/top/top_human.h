@@ -1,4 +1,4 @@
-/* top_human: counts in groups of three, and durations, as people read them. */
+/* top_human: counts in groups of three, and durations, for people. */
 #ifndef H2D_TOP_TOP_HUMAN_H
 #define H2D_TOP_TOP_HUMAN_H
 

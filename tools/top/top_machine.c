@@ -1,4 +1,4 @@
-/* top_machine: keeps the status before when there is no new one. */
+/* top_machine: keeps the last status when there is no new one. */
 #include "tools/top/top_machine.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * top_machine: a server that h2d top looks at: where it is, what it said last, and what is wrong
- * now. Looks at several go on side by side.
+ * top_machine: a server of h2d top: its address, its last status, and its present error. Looks at
+ * several run in parallel.
  */
 #ifndef H2D_TOP_TOP_MACHINE_H
 #define H2D_TOP_TOP_MACHINE_H
@@ -13,11 +13,11 @@
 struct top_machine {
 	struct top_source source;
 	struct top_ask ask;
-	struct top_status *status; /* the status that was heard last; NULL: none */
-	char error[TOP_ERROR];     /* "": it was heard just now */
+	struct top_status *status; /* the last status received; NULL: none */
+	char error[TOP_ERROR];     /* "": it answered just now */
 };
 
-/* source is there. It stays where it is until top_machine_fini(). */
+/* source is set. It must not move until top_machine_fini(). */
 void top_machine_init(struct top_machine *m);
 void top_machine_fini(struct top_machine *m);
 
@@ -26,7 +26,7 @@ void top_machine_look(struct top_machine *m);
 
 bool top_machine_is_looking(const struct top_machine *m);
 
-/* Goes on with a look, if there is one. True: it has ended just now, with a status or an error. */
+/* Continues a look, if there is one. True: it has just ended, with a status or an error. */
 bool top_machine_go(struct top_machine *m);
 
 #endif

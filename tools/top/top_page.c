@@ -1,4 +1,4 @@
-/* top_page: puts lines together in memory; top_screen writes them. See top_page.h. */
+/* top_page: makes lines in memory; top_screen writes them. See top_page.h. */
 #include "tools/top/top_page.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@ bool top_page_has_room(const struct top_page *p, unsigned n)
 	return p->rows == 0 || p->row + n < p->rows;
 }
 
-/* The columns that the character takes; -1: it is not for this terminal. */
+/* The columns of the character; -1: not for this terminal. */
 static int width_of(const struct top_page *p, struct slice c)
 {
 	mbstate_t state = { 0 };
@@ -46,7 +46,7 @@ static void put_char(struct top_page *p, struct slice c)
 		width = 1;
 	}
 	if (p->columns != 0 && p->column + (unsigned)width > p->columns) {
-		p->column = p->columns; /* nothing narrower behind it either */
+		p->column = p->columns; /* no narrower one after it either */
 		return;
 	}
 	p->column += (unsigned)width;
@@ -88,7 +88,7 @@ void top_page_end(struct top_page *p)
 {
 	if (!top_page_has_room(p, 0))
 		return;
-	/* Behind a full line the cursor stands on its last column, not behind it. */
+	/* After a full line the cursor is on its last column, not beyond. */
 	if (p->screen && p->column < p->columns)
 		strbuf_add(&p->text, SLICE("\x1b[K"));
 	p->row++;

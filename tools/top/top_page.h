@@ -1,7 +1,7 @@
 /*
- * top_page: lines of text that fit a terminal: cut at its right edge by the columns that characters
- * take, and at its bottom. Nothing that is written can command the terminal: what is no printable
- * character is shown as a question mark.
+ * top_page: lines of text that fit a terminal: cut at its right edge by the columns of characters,
+ * and at its bottom. Text cannot control the terminal: unprintable characters are shown as question
+ * marks.
  */
 #ifndef H2D_TOP_TOP_PAGE_H
 #define H2D_TOP_TOP_PAGE_H
@@ -14,13 +14,13 @@ enum top_style { TOP_PLAIN, TOP_BOLD, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD, TOP_
 
 struct top_page {
 	struct strbuf text;
-	unsigned columns, rows; /* 0: as many as it takes */
-	bool screen;            /* lines replace what stands there; else they are printed */
+	unsigned columns, rows; /* 0: unlimited */
+	bool screen;            /* lines replace existing ones; else they are printed */
 	bool colours, utf8;
-	unsigned column, row; /* where the next character goes */
+	unsigned column, row; /* the place of the next character */
 };
 
-/* Whether one more line fits, n lines below it being kept free. */
+/* True if one more line fits, with n lines below it kept free. */
 bool top_page_has_room(const struct top_page *p, unsigned n);
 
 void top_page_put(struct top_page *p, enum top_style style, const char *text);

@@ -1,6 +1,6 @@
 /*
- * top_screen: termios(3) and the few control sequences of ECMA-48 and xterm that every terminal of
- * today knows, so that no library of terminals is needed.
+ * top_screen: termios(3) and the few control sequences of ECMA-48 and xterm that every present
+ * terminal supports, so that no library of terminals is needed.
  */
 #include "tools/top/top_screen.h"
 

@@ -1,6 +1,6 @@
 /*
  * top_screen: the terminal while h2d top has it: another screen without a cursor, keys that come at
- * once and unseen. What it was is put back by top_screen_close(), before every end but SIGKILL's.
+ * once and without echo. top_screen_close() restores it, before every end except SIGKILL's.
  */
 #ifndef H2D_TOP_TOP_SCREEN_H
 #define H2D_TOP_TOP_SCREEN_H
@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether standard input and output are a terminal that can be drawn on. */
+/* True if standard input and output are a usable terminal. */
 bool top_screen_can(void);
 
 /* 0, or -errno. */
 int top_screen_open(void);
 void top_screen_close(void);
 
-/* Its columns and rows, as they are now. */
+/* The present columns and rows. */
 void top_screen_size(unsigned *columns, unsigned *rows);
 
 /* Writes all of it to standard output. False: it is gone. */

@@ -1,4 +1,5 @@
-/* top_source: reads what the user wrote, or the listen lines of the configuration; asks nobody. */
+/* top_source: reads the user's text, or the listen lines of the configuration; contacts no
+ * server. */
 #include "tools/top/top_source.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static int take_unix(struct top_source *s, const char *path, char *error)
 	return 0;
 }
 
-/* "HOST", "HOST:PORT", "[V6]:PORT", perhaps a path behind it. */
+/* "HOST", "HOST:PORT", "[V6]:PORT", perhaps followed by a path. */
 static int take_host(struct top_source *s, const char *text, char *error)
 {
 	static const char wants[] = "write http://HOST:PORT or unix:PATH";
@@ -62,7 +63,7 @@ int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERR
 
 /* --- the configuration ------------------------------------------------------------------------ */
 
-/* The first fault says why there may be no listener. */
+/* The first fault explains a missing listener. */
 static void keep_first(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	char *first = ctx;
@@ -93,7 +94,7 @@ static int take_listen(struct top_source *s, const struct conf_listen *l, char *
 	return top_source_parse(s, text, error);
 }
 
-/* How gladly it is asked; 0: it cannot be. */
+/* The preference for it; 0: unusable. */
 static unsigned rank(const struct conf_listen *l)
 {
 	if (!l->admin || l->tls || l->proxy_protocol)

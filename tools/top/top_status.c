@@ -1,13 +1,13 @@
 /*
- * top_status: a thin layer on jansson, so that one file knows that library. What was read is what
- * the server said: each value is asked for by its type.
+ * top_status: a thin layer on jansson, so that only one file uses that library. The server's text
+ * is untrusted: each value is read by its type.
  */
 #include "tools/top/top_status.h"
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* Both are json_t, under names of their own. */
+/* Both are json_t, under their own names. */
 static const json_t *json_of(const void *p)
 {
 	return p;

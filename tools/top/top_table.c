@@ -1,6 +1,6 @@
 /*
- * top_table: a machine that does not answer is in no sum, and its line says why, however old what
- * it said last is. Calls no system.
+ * top_table: a machine without an answer is in no sum, and its line has the reason, however old its
+ * last status is. Makes no system calls.
  */
 #include "tools/top/top_table.h"
 
@@ -95,7 +95,7 @@ static void totals(struct top_page *p, const struct sums *sums)
 
 /* --- a line for each -------------------------------------------------------------------------- */
 
-/* "-": there was no request in the last seconds. */
+/* "-": no request in the last seconds. */
 static const char *time_of(char *buf, const struct top_object *o, const char *field)
 {
 	uint64_t us = top_object_number(o, field);

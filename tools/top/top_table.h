@@ -1,4 +1,4 @@
-/* top_table: what h2d top shows of several servers: their sums, and a line for each. */
+/* top_table: the page of h2d top for several servers: their sums, and a line for each. */
 #ifndef H2D_TOP_TOP_TABLE_H
 #define H2D_TOP_TOP_TABLE_H
 

@@ -1,6 +1,6 @@
 /*
  * top_view: the summary first, then the workers, then the last warnings and errors, of which some
- * are shown however many workers there are. Calls no system.
+ * are shown however many workers there are. Makes no system calls.
  */
 #include "tools/top/top_view.h"
 
@@ -14,7 +14,7 @@
 enum {
 	HISTORY = 60,
 	SPARK = 40,
-	WIDE = 120, /* columns in which a line of the summary has room as a whole */
+	WIDE = 120, /* columns for a whole line of the summary */
 	LINES_KEPT = 5,
 	LINES_MAX = 16,
 };
@@ -32,7 +32,7 @@ static void top_view_put(struct top_page *p, const char *name, const char *value
 	top_page_put(p, TOP_PLAIN, "   ");
 }
 
-/* "-": there was no request in the last seconds. */
+/* "-": no request in the last seconds. */
 static const char *time_of(char *buf, const struct top_object *o, const char *field)
 {
 	uint64_t us = top_object_number(o, field);
@@ -79,7 +79,7 @@ static void title(struct top_page *p, const struct top_object *all)
 	top_page_end(p);
 }
 
-/* The last minute in blocks of eight heights, where the terminal has them. */
+/* The last minute in blocks of eight heights, if the terminal has them. */
 static void spark(struct top_page *p, const struct top_status *s)
 {
 	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -141,7 +141,7 @@ static void cache(struct top_page *p, const struct top_status *s, const struct t
 	top_page_end(p);
 }
 
-/* The status that load balancers are told, and why. */
+/* The status for load balancers, and its reasons. */
 static void health(struct top_page *p, const struct top_status *s)
 {
 	const char *reason = top_status_text(s, "unhealthy", 0);
@@ -262,7 +262,7 @@ void top_view(struct top_page *p, const struct top_status *s)
 	cache(p, s, totals);
 	processes(p, s);
 	top_page_end(p);
-	/* In a window of a few lines workers are worth more than old lines. */
+	/* In a short window workers matter more than old lines. */
 	workers(p, s, p->rows != 0 && p->rows < 20 ? 0 : keep);
 	lines(p, s);
 }

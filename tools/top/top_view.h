@@ -1,4 +1,4 @@
-/* top_view: what h2d top shows of a status: which lines, and which of them where there is little
+/* top_view: the page of h2d top for a status: its lines, and their choice when there is little
  * room. */
 #ifndef H2D_TOP_TOP_VIEW_H
 #define H2D_TOP_TOP_VIEW_H
