@@ -181,7 +181,7 @@ static bool heard_ready(struct upgrade *u, const char *nothing)
 	return true;
 }
 
-/* A dead one has left no process behind. */
+/* A new master that has died by now fails. */
 static bool heard_taken(struct upgrade *u, const char *nothing)
 {
 	struct pollfd end = { .fd = u->process.fd, .events = POLLIN };

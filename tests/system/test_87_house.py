@@ -96,7 +96,7 @@ def test_a_room_that_grows_too_large(house):
 def test_a_comment_without_a_noun(house):
 	path = house / "src" / "net" / "more.c"
 	for words, counted in (("The bytes that are left.", 0), ("of one file", 0), ("What is left.", 1), ("The same, later.", 1),
-			("Of the first n bytes.", 1), ("whose turn it is", 1), ("Whether it is over.", 1)):
+			("Of the first n bytes.", 1), ("whose turn it is", 1), ("Nobody asks.", 1), ("It is over.", 1), ("Whether it is over.", 1)):
 		path.write_text("/* more */\nint x; /* %s */\n" % words)
 		done = subprocess.run([house / "scripts" / "check-comments", path], stdout=subprocess.PIPE, text=True)
 		assert done.stdout.count("src/net/more.c:2: " + words) == done.returncode == counted, done.stdout
