@@ -214,7 +214,7 @@ static void check_files(const struct conf_files *files, unsigned n, struct conf_
 	}
 }
 
-/* The routes of /files store, too, without a password. */
+/* The routes of /files store, too, without a check of the writer. */
 static bool has_files(const char *prefix)
 {
 	return strcmp(prefix, "/") == 0 ||
