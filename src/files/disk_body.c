@@ -229,7 +229,7 @@ static bool is_warm(struct disk_file *f, uint64_t piece)
 	return true;
 }
 
-/* The number of the next n bytes that are. */
+/* The number of the next n bytes that are in memory, from the first on. */
 static size_t warm_bytes(struct disk_file *f, size_t n)
 {
 	uint64_t end = f->off;

@@ -114,7 +114,7 @@ static inline struct h2_stream *h2_stream_of(struct h2d_req *req)
 	return (struct h2_stream *)((char *)req - offsetof(struct h2_stream, req));
 }
 
-/* Sets if its stream waits for this server: a handler, a source. */
+/* Notes if its stream waits for this server: a handler, a source. */
 static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 {
 	if (s->waiting == waits)
