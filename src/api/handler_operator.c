@@ -109,7 +109,7 @@ static struct log_kind *kind_of(const char *fmt, enum h2d_level level)
 	return &kinds[i].kind;
 }
 
-/* req: NULL where it is of the worker alone. */
+/* req: NULL for a line of the worker alone. */
 __attribute__((format(printf, 4, 0))) static void say(const struct h2d_req *req,
 	const char *handler, enum h2d_level level, const char *fmt, va_list args)
 {
@@ -154,7 +154,7 @@ void h2d_worker_log(struct h2d_worker *worker, enum h2d_level level, const char 
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-/* The row, which is one of the handler's and of that kind. */
+/* The row, which must be the handler's and of that kind. */
 static const struct handler_metric *row_of(
 	const struct h2d_worker *w, const char *name, bool histogram, const char *call)
 {

@@ -39,7 +39,7 @@ const char *handler_refused_cure(int error)
 	}
 }
 
-/* C libraries ask for system calls that may not be there, and do without: ENOSYS says nothing. */
+/* C libraries try system calls that may be missing, and do without: ENOSYS means nothing. */
 void handler_refused_look(const char *handler, int error)
 {
 	static const char *told[TOLD_MAX];

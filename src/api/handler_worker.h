@@ -56,11 +56,11 @@ static inline const char *handler_worker_section(const struct h2d_worker *w)
 	return w->handler->section != NULL ? w->handler->section : w->handler->name;
 }
 
-/* The keys that may help against error, as the end of a line; "" where none does. */
+/* The keys that may help against error, as the end of a line; "": none. */
 const char *handler_refused_cure(int error);
 
-/* Tells the operator, once for each handler, that its work left this errno behind (0: none), which
- * may be the sandbox's. The name lives as long as the process. */
+/* Logs, once for each handler, that its work left this errno (0: none), perhaps because of the
+ * sandbox. The name lives as long as the process. */
 void handler_refused_look(const char *handler, int error);
 
 /* Ends the worker's timers (handler_timer.c). */

@@ -1,9 +1,9 @@
 /*
  * params: the parameters of a query or a form, found by name or number, for the calls of
- * h2d/handler.h: names and values, in the order in which they came. They are decoded when a handler
- * asks for the first of them, once, and live as long as its request. A form, or another body that a
- * handler reads whole, is gathered by a hook (req_body.h) in the request's memory, up to the size
- * that the handler allows. Called by handlers only: others pay nothing.
+ * h2d/handler.h: names and values, in order. They are decoded when a handler reads the first of
+ * them, once, and live as long as its request. A form, or another body that a handler reads whole,
+ * is gathered by a hook (req_body.h) in the request's memory, up to the handler's limit. Called by
+ * handlers only: others pay nothing.
  */
 #include "http/urlencoded.h"
 #include "request/handler_call.h"
@@ -100,7 +100,7 @@ struct body_read {
 	size_t n, max;
 };
 
-/* Tells the handler, which replies now or later. */
+/* Calls the handler, which replies now or later. */
 static void tell(struct h2d_req *req, const struct body_read *r, int status)
 {
 	struct slice data = status == 200 ? slice_of(r->p, r->n) : (struct slice){ 0 };
@@ -114,7 +114,7 @@ static void tell(struct h2d_req *req, const struct body_read *r, int status)
 	handler_call_exit();
 }
 
-/* The body is nobody's any more. */
+/* The body has no taker any more. */
 static void params_finish(struct h2d_req *req, int status)
 {
 	const struct body_read *r = req->hook_state;

@@ -1,7 +1,7 @@
 /*
  * reply_stream: a response whose content a handler makes piece by piece (h2d_reply_stream() of
- * h2d/handler.h), and interim responses in front of it. Owns the buffer that the handler fills, in
- * the request's arena: content waits there until the protocol takes it. Never asks for more before.
+ * h2d/handler.h), and interim responses before it. Owns the buffer that the handler fills, in the
+ * request's arena: content waits there until the protocol takes it. Never asks for more before.
  */
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /*
  * websocket: the life of a WebSocket on its request: the handshake (RFC 6455, 4.2; RFC 8441, 5),
- * the hook that gets the body, the timer that asks a silent peer whether it is there, and the calls
- * of handlers. Browsers send any page's handshake with the user's cookies, so the origin is asked
- * first. Called by handlers, by the worker, and over the seam of request/req_body.h.
+ * the hook that gets the body, the timer that probes a silent peer, and the calls of handlers.
+ * Browsers send any page's handshake with the user's cookies, so the origin is checked first.
+ * Called by handlers, by the worker, and through request/req_body.h.
  */
 #include "api/websocket.h"
 
@@ -158,7 +158,7 @@ bool h2d_websocket_wanted(struct h2d_req *req)
 	       req->stream->asks_tunnel != NULL && req->stream->asks_tunnel(req);
 }
 
-/* RFC 8441, 5.1: an extended CONNECT has no key, for no old server could take it for a GET. */
+/* RFC 8441, 5.1: an extended CONNECT has no key, because no old server could take it for a GET. */
 static bool has_key(const struct h2d_req *req)
 {
 	return !slice_eq(req->method_text, SLICE("CONNECT"));
@@ -201,7 +201,7 @@ static int websocket_accept_refuse(struct h2d_req *req, const struct err *err)
 	return -1;
 }
 
-/* RFC 6455, 4.2.2: shows that it was read as what it is. */
+/* RFC 6455, 4.2.2: proves that the handshake was understood. */
 static int add_accept(struct h2d_req *req)
 {
 	static const struct slice guid = SLICE_LIT("258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
@@ -259,7 +259,7 @@ int h2d_accept_websocket(struct h2d_req *req)
 	websocket_body(&req->reply.body, ws);
 	req->stream->tunnel(req);
 	reply_send(req, 200);
-	/* There were too many fields. */
+	/* There were too many headers. */
 	if (req->reply.status != 200)
 		return -1;
 	websocket_open(ws);

@@ -1,7 +1,7 @@
 /*
- * websocket: a request that has become a WebSocket (h2d/websocket.h): a hook that reads frames out
- * of the request's body, and the source of a reply whose content is frames. Its protocol carries
- * bytes both ways and knows nothing of them.
+ * websocket: a request that has become a WebSocket (h2d/websocket.h): a hook that reads frames from
+ * the request's body, and the source of a reply whose content is frames. Its protocol carries bytes
+ * both ways without reading them.
  */
 #ifndef H2D_API_WEBSOCKET_H
 #define H2D_API_WEBSOCKET_H

@@ -235,12 +235,12 @@ struct board_head {
 	uint32_t dispatch;     /* enum conf_dispatch */
 	uint32_t health;  /* bit set of enum board_health, 0: healthy; master/outcome.c writes it */
 	uint64_t warm_ms; /* clock_ms() of the first image, 1: before an upgrade; 0: none yet */
-	uint32_t building;             /* 1: this generation has no image yet */
-	struct cache_facts cache;      /* the keeper's last report */
-	struct process_use use;        /* of the master, in its last second */
-	uint64_t counts[BOARD_COUNTS]; /* counted by the master */
-	uint32_t retirements;          /* two for each; odd: one is under way */
-	struct counters retired;       /* totals of exited processes */
+	uint32_t building;                       /* 1: this generation has no image yet */
+	struct cache_facts cache;                /* the keeper's last report */
+	struct process_use use;                  /* of the master, in its last second */
+	uint64_t counts[BOARD_COUNTS];           /* counted by the master */
+	uint32_t retirements;                    /* two for each; odd: one is under way */
+	struct counters retired;                 /* totals of exited processes */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
 	char instance_name[BOARD_ID]; /* NUL-terminated; "": none */

@@ -43,8 +43,8 @@ static void put_build(struct metrics_out *o)
 	metrics_sample(o, labels, 2, 1);
 }
 
-/* The name joins it with all other metrics of the same target, group_left(instance_name); it is
- * there without one, too, for what is joined with nothing is nothing. */
+/* The name joins it with all other metrics of the same target, group_left(instance_name); also
+ * present without one, because a join with a missing series is empty. */
 static void put_machine(struct metrics_out *o, const struct board_head *h)
 {
 	const struct metrics_label label = { "instance_name", slice_str(h->instance_name) };

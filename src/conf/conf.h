@@ -44,7 +44,7 @@ struct conf_log {
 /* One struct per section; the section's macro makes the members, the others are empty. */
 struct conf_listen {
 	char *address; /* the section's title, unchanged */
-	bool optional; /* skipped where the machine has no addresses of its family */
+	bool optional; /* skipped if the machine has no addresses of its family */
 	struct conf_pos at;
 #define CONF_LISTEN CONF_ROW
 #include "conf/conf.def"

@@ -1,7 +1,6 @@
 /*
- * conf_check: the checks that no single key can answer for itself. Called once per conf; changes
- * nothing but the paths of the logs, which become absolute, instance-name = auto, and what is
- * refused, which becomes NULL.
+ * conf_check: the checks that involve several keys. Called once per conf; changes only the paths of
+ * the logs, which become absolute, instance-name = auto, and refused values, which become NULL.
  */
 #include "conf/conf_check.h"
 

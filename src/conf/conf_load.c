@@ -269,7 +269,7 @@ static struct conf_listen *add_listen(
 	return l->address != NULL ? l : NULL;
 }
 
-/* A title without a host, ":443", is both families: its section once more, with the other's
+/* A title without a host, ":443", means both families: its section once more, with the other's
  * address. */
 static void both_families(struct override *o)
 {

@@ -12,11 +12,10 @@ enum { NESTED_MAX = 8 };
 struct block {
 	const struct conf_section *section;
 	const struct block *parent; /* its parent in the text; NULL for the top level */
-	const struct block
-		*owner; /* the block whose struct contains it: parent, or an outer one */
-	void *scratch;  /* not NULL: refused as a whole, read for its faults */
-	unsigned index; /* otherwise: its index */
-	unsigned line;  /* of its opening brace */
+	const struct block *owner; /* the block whose struct contains it: parent, or an outer one */
+	void *scratch;             /* not NULL: refused as a whole, read for its faults */
+	unsigned index;            /* otherwise: its index */
+	unsigned line;             /* of its opening brace */
 	unsigned depth;
 	bool whole;             /* ended by the file, not a brace */
 	struct conf_tok nested; /* the first section inside it; none if its line is 0 */

@@ -72,7 +72,7 @@ static struct list *lane_of(struct line *l, const struct job *j)
 	return &l->lanes[((uint64_t)(uintptr_t)j->owner * UINT64_C(0x9e3779b97f4a7c15)) >> 59];
 }
 
-/* Its volume has as many threads, late ones included, as its class may have. */
+/* True: its volume has as many threads, late ones included, as its class may have. */
 static bool held_back(const struct offload *o, const struct job *j)
 {
 	unsigned busy = 0;
@@ -132,7 +132,7 @@ static struct job *offload_take(struct offload *o, struct hand *h)
 	return NULL;
 }
 
-/* A job of that class is back: jobs that were put aside have their chance again. */
+/* A job of that class is done: jobs put aside may run again. */
 static void retry_aside(struct offload *o, struct line *l)
 {
 	struct list *node;

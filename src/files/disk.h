@@ -154,7 +154,7 @@ struct disk_file {
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system has no RWF_NOWAIT */
 	char *escape;   /* the link that leads out, see escape.h; NULL: none found */
-	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS or 0; set before it is opened */
+	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS or 0; set before opening */
 	bool asks; /* likewise: on file systems that other machines write, refreshes the directories
 		    * first; else only for a name unknown to this kernel */
 	bool uploaded; /* opened in a directory of uploads, by any links */

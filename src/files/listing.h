@@ -39,8 +39,8 @@ struct listings {
 
 /* The key of a listing; equal keys give equal texts. */
 struct listing_key {
-	const char *root, *path; /* path below root, "/dir/" */
-	const char *action;      /* action of its form for uploads; "": none */
+	const char *root, *path;         /* path below root, "/dir/" */
+	const char *action;              /* action of its form for uploads; "": none */
 	const struct location *location; /* the directory's: hides entries */
 	unsigned spelled;                /* segments of path whose spelling is checked */
 	unsigned links;                  /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */

@@ -1,9 +1,8 @@
 /*
  * reply_file: h2d_reply_file(): the way from a name to a representation of a file. The cache image
  * first, by reference and without a system call; else the disk, step by step. Called by handlers,
- * on the loop; never blocks. What the response says is reply_conditional.c's.
- *
- * 404: a directory without an index file, unless autoindex is on; a segment with a dot in front.
+ * on the loop; never blocks. reply_conditional.c makes the response. 404: a directory without an
+ * index file, unless autoindex is on; a segment that begins with a dot.
  */
 #include "files/reply_file.h"
 

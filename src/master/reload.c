@@ -30,8 +30,7 @@
 
 enum {
 	LIMIT_MS = 30000,
-	BIND_MS =
-		3000, /* the workers of a killed master hold its addresses for a moment */
+	BIND_MS = 3000, /* the workers of a killed master hold its addresses for a moment */
 	BIND_AGAIN_MS = 100,
 	EXIT_ADDRESS = 3,
 };

@@ -1,6 +1,6 @@
 /*
- * handler_rule: the end of a worker in which a handler broke a rule, or a line about it. Called by
- * HANDLER_MUST() and HANDLER_MAY(); it allocates nothing.
+ * handler_rule: ends a worker in which a handler broke a rule, or logs it. Called by HANDLER_MUST()
+ * and HANDLER_MAY(); it allocates nothing.
  */
 #include "request/handler_rule.h"
 

@@ -1,8 +1,7 @@
 /*
- * handler_rule: what a handler must not do (handler_rule.def), and what the log says of one that
- * did: a broken rule ends the worker, with the rule as its last words; a reply that comes too late,
- * and a slip that leaves the request with an answer, are a line. The calls of h2d/handler.h check
- * by these macros.
+ * handler_rule: the rules for handlers (handler_rule.def): a broken rule ends the worker, with the
+ * rule as its last words; a late reply, and a slip after which the request still gets an answer,
+ * are log lines. The calls of h2d/handler.h check by these macros.
  */
 #ifndef H2D_REQUEST_HANDLER_RULE_H
 #define H2D_REQUEST_HANDLER_RULE_H
@@ -20,14 +19,14 @@ enum handler_rule {
 	(__builtin_expect(!!(x), 1) ? (void)0 \
 				    : handler_rule_broken(req, HANDLER_RULE_##rule, __func__))
 
-/* Whether the handler still may reply, or add to its reply. A breach is a line in the log, and
- * ignored, for other clients of the worker have done nothing; if strict, it ends the worker. */
+/* True if the handler may still reply, or add to its reply. A breach is logged and ignored, because
+ * other clients of the worker did not cause it; if strict, it ends the worker. */
 #define HANDLER_MAY(req, rule) \
 	(__builtin_expect((req)->owes, 1) || handler_rule_late(req, HANDLER_RULE_##rule, __func__))
 bool handler_rule_late(const struct h2d_req *req, enum handler_rule rule, const char *call)
 	__attribute__((cold, noinline));
 
-/* In a server with sanitizers, and in the test kit. */
+/* Set in a server with sanitizers, and in the test kit. */
 extern bool handler_rule_strict;
 
 /* True in the one thread that calls handlers; set by handlers_start() and req_init(). */

@@ -1,7 +1,6 @@
 /*
- * limits: what each client may ask for by rate, as the configuration says: who is over it is
- * refused, or only named in the log (dry-run). Made with the sites, asked by requests and
- * connections; what clients have had is in the tally of all workers.
+ * limits: the configured rates of each client: one over it is refused, or only logged (dry-run).
+ * Made with the sites, asked by requests and connections; the tally of all workers has the counts.
  */
 #ifndef H2D_REQUEST_LIMITS_H
 #define H2D_REQUEST_LIMITS_H

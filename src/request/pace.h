@@ -1,8 +1,8 @@
 /*
- * pace: how fast the content of responses goes out: client-bytes-per-second of a client, over all
- * workers, and connection-bytes-per-second of one connection. A response is granted some bytes at a
- * time, and waits for the next grant as for a source that has nothing ready. One timer per worker
- * looks who may go on; there is none for a response. Protocols ask before each piece.
+ * pace: limits the rate of responses' content: client-bytes-per-second of a client, over all
+ * workers, and connection-bytes-per-second of one connection. A response gets grants of bytes, and
+ * waits for the next like for a source without ready bytes. One timer per worker resumes responses;
+ * they have none of their own. Protocols ask before each piece.
  */
 #ifndef H2D_REQUEST_PACE_H
 #define H2D_REQUEST_PACE_H

@@ -49,17 +49,17 @@ int reply_type(struct h2d_req *req, struct slice type);
 /* Answers with bytes, which are copied, and a type (NULL: none), for h2d_reply_bytes(). */
 void reply_bytes(struct h2d_req *req, int status, const char *type, struct slice bytes);
 
-/* As reply_bytes(), by body_memory(): bytes are not copied. */
+/* reply_bytes() by body_memory(): bytes are not copied. */
 void reply_memory(
 	struct h2d_req *req, int status, const char *type, struct slice bytes, struct ref *ref);
 
-/* Says the type that a handler gave (NULL: none), which is copied. False: it could not, and has
- * answered. */
+/* Sets the type from a handler (NULL: none), which is copied. False: it failed, and has answered.
+ */
 bool reply_given_type(struct h2d_req *req, const char *type);
 
 /*
- * Answers in place of a handler's reply, and the log says why: what it gave as the value of a field
- * is none; there is no memory for n bytes.
+ * Answers in place of a handler's reply, and logs the reason: an illegal value of a header; no
+ * memory for n bytes.
  */
 void reply_bad_value(struct h2d_req *req, const char *what);
 void reply_no_memory(struct h2d_req *req, size_t n);

@@ -1,7 +1,7 @@
 /*
- * reply_field: the fields of a response: those that a handler says, h2d_reply_header(), and the
- * type; which of them are not its to say is in reply_field.def. Called by handlers, and by reply.c
- * and files/, who add to them. Sends nothing.
+ * reply_field: the headers of a response: those of a handler, h2d_reply_header(), and the type;
+ * reply_field.def lists those that a handler may not set. Called by handlers, and by reply.c and
+ * files/, which add others. Never sends.
  */
 #include "request/handler_call.h"
 

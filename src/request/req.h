@@ -131,9 +131,9 @@ struct http_conf {
 	uint16_t https_port;                /* port of redirect_to_https; 0: none, 404 */
 	bool request_ids; /* answers, error pages and the access log have an ID of each request
 			   * (req_id.h) */
-	bool timed;      /* the access log has durations: the clock is read for each, else the
+	bool timed;       /* the access log has durations: the clock is read for each, else the
 			   * loop's is used */
-	bool websockets; /* a route takes WebSockets */
+	bool websockets;  /* a route takes WebSockets */
 	/*
 	 * Decisions are kept with each request (request/trace.h), and logged at debug at its end.
 	 */
@@ -232,9 +232,8 @@ struct h2d_req {
 	char *cookies;               /* a copy in which values end; NULL: not requested */
 	struct trailers *trailers;   /* request/trailers.h; NULL: none, or dropped */
 	struct params *form_params;  /* of the body; NULL: none was read */
-	struct slice
-		user;    /* authenticated; n 0: no password was requested, or it was wrong */
-	struct slice id; /* request/req_id.h; n 0: not requested */
+	struct slice user;     /* authenticated; n 0: no password was requested, or it was wrong */
+	struct slice id;       /* request/req_id.h; n 0: not requested */
 	struct gate *gate;     /* a password is being checked; NULL: none */
 	int error_status;      /* of the error whose page is being looked for; 0: none */
 	unsigned interim_size; /* of the handler's interim responses */
@@ -243,7 +242,7 @@ struct h2d_req {
 	void *handler_state;
 	struct list belongings; /* struct belonging, all begun by the handler */
 
-	struct pace *pace; /* the content's rate; NULL: no limit */
+	struct pace *pace;                     /* the content's rate; NULL: no limit */
 	struct trace_step *trace, *trace_last; /* request/trace.h; NULL: not traced */
 
 	struct req_record record; /* of its way, for the access log and the metrics */

@@ -168,16 +168,16 @@ struct site {
 	unsigned nerror_pages;
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
 	bool has_root; /* it has files: root is not the empty tree */
-	struct slice uploads;              /* "/dir", the directory of uploads below root; n 0:
+	struct slice uploads;                  /* "/dir", the directory of uploads below root; n 0:
 						* none */
-	unsigned upload_depth;             /* of directories below that one, and below a
+	unsigned upload_depth;                 /* of directories below that one, and below a
 						* store-folder */
-	unsigned uploads_depth;            /* of all directories of uploads */
-	bool upload_overwrite;             /* a file may be replaced */
-	uint64_t upload_quota;             /* bytes of that directory; 0: no limit */
-	uint64_t resume_expires;           /* seconds that an upload can be resumed; 0: never */
-	const struct redirects *redirects; /* of single paths; NULL: none */
-	struct slice health; /* the path of the health check; n 0: none */
+	unsigned uploads_depth;                /* of all directories of uploads */
+	bool upload_overwrite;                 /* a file may be replaced */
+	uint64_t upload_quota;                 /* bytes of that directory; 0: no limit */
+	uint64_t resume_expires;               /* seconds that an upload can be resumed; 0: never */
+	const struct redirects *redirects;     /* of single paths; NULL: none */
+	struct slice health;                   /* the path of the health check; n 0: none */
 	struct slice transport_security;       /* value of strict-transport-security; n 0: none */
 	const struct tls_cert *certificate;    /* of its names: compared, never followed */
 	const struct site_expiry *expiries;    /* of that certificate */

@@ -20,9 +20,8 @@ struct privs {
 };
 
 /*
- * Finds user, its primary group and its other groups. Nothing is dropped when user is "root" or the
- * master is not root. 0, or -1 with a message in err: also of a master that is root, when user is
- * "".
+ * Finds user, its primary group and its other groups. Does not change it when user is "root" or the
+ * master is not root. 0, or -1 with a message in err: also if the master is root and user is "".
  */
 int privs_find(struct privs *p, const char *user, char *err, size_t errsize);
 

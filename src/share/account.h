@@ -1,9 +1,8 @@
 /*
- * account: one client, and what it holds of each of a worker's budgets (share/budget.h), over all
- * of its connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see
- * client-ipv6-prefix), or all who come over unix sockets; behind a trusted proxy it is whom the
- * proxy names. Connections have an account (struct http_conn), and requests ask req_account() for
- * theirs. On the loop's thread.
+ * account: one client, and its parts of a worker's budgets (share/budget.h), over all of its
+ * connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see client-ipv6-prefix),
+ * or all peers on unix sockets; behind a trusted proxy it is the proxy's client. Connections have
+ * an account (struct http_conn), and requests get theirs by req_account(). On the loop's thread.
  */
 #ifndef H2D_SHARE_ACCOUNT_H
 #define H2D_SHARE_ACCOUNT_H
@@ -42,12 +41,12 @@ struct account {
 	struct account *next;   /* in its bucket */
 	uint8_t id[ACCOUNT_ID]; /* family and address; all zero: the crowd's */
 	uint64_t mark;          /* a hash of id */
-	uint64_t limited;   /* the mark if limits apply; 0: they do not, or the crowd's */
-	bool exempt;        /* of limits by rate and number (exempt) */
-	struct addr client; /* for logs: the address that opened it */
-	unsigned users;     /* connections, requests and budgets that hold it open */
-	uint64_t keep_ms;   /* clock_ms() until which it is remembered; 0: not at all */
-	struct list idle;   /* in all->idle while users is 0 */
+	uint64_t limited;       /* the mark if limits apply; 0: they do not, or the crowd's */
+	bool exempt;            /* from limits by rate and number (exempt) */
+	struct addr client;     /* for logs: the address that opened it */
+	unsigned users;         /* connections, requests and budgets that hold it open */
+	uint64_t keep_ms;       /* clock_ms() until which it is remembered; 0: not at all */
+	struct list idle;       /* in all->idle while users is 0 */
 	struct auth_client
 		*auth; /* auth/auth_check.h: freed with it; NULL: no password was checked */
 	struct account_part parts[ACCOUNT_KINDS];

@@ -1,8 +1,7 @@
 /*
- * client_cas: from the keys client-ca, client-verify and client-crl to authorities: by which ones
- * the clients of a server block are asked for a certificate. The master makes it with each
- * generation, and handshakes look names up in it; it borrows its strings from the configuration and
- * never outlives it.
+ * client_cas: from the keys client-ca, client-verify and client-crl to the authorities of a server
+ * block's clients. The master makes it with each generation, and handshakes look names up in it; it
+ * borrows its strings from the configuration and never outlives it.
  */
 #ifndef H2D_SITES_CLIENT_CAS_H
 #define H2D_SITES_CLIENT_CAS_H

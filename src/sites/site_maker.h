@@ -63,8 +63,7 @@ void site_locations_make(struct site_maker *m, struct site *site, const struct c
 void site_access_make(
 	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public);
 
-/* The clients of exempt, an IPv6 address with no more than client-ipv6-prefix bits; NULL as below.
- */
+/* The clients of exempt, an IPv6 address with at most client-ipv6-prefix bits; NULL as below. */
 const struct access *site_access_exempt(struct site_maker *m);
 
 /* The clients of return-except; NULL: none, or memory is out. */

@@ -1,7 +1,7 @@
 /*
- * store_sweep: removes what uploads of workers that died left behind, and uploads that nobody has
- * resumed for resume-expires seconds, and walks folders for their sums. A worker calls it when it
- * starts and from time to time; a thread does it.
+ * store_sweep: removes remains of dead workers' uploads, and uploads not resumed for resume-expires
+ * seconds, and scans directories for their sums. A worker calls it when it starts and from time to
+ * time; a thread does it.
  */
 #ifndef H2D_STORE_STORE_SWEEP_H
 #define H2D_STORE_STORE_SWEEP_H

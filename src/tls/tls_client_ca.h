@@ -17,7 +17,7 @@ struct tls_client_ca {
 	unsigned char id[SHA256_DIGEST_LENGTH]; /* of the files' content */
 };
 
-/* Why they cannot be used: "client-ca FILE: why", "client-crl FILE: why". */
+/* The reason that they cannot be used: "client-ca FILE: why", "client-crl FILE: why". */
 struct tls_client_ca_fault {
 	bool in_crl;
 	char text[512];

@@ -110,12 +110,12 @@ static bool set_protocol(SSL_CTX *ssl, const struct tls_ctx *ctx)
 
 	if (!ctx->tls12 && !ctx->tls13)
 		return false;
-	SSL_CTX_set_options(
-		ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-			     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-			     /* Messages have a length in HTTP/2 and in HTTP/1: a cut
+	SSL_CTX_set_options(ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+					 SSL_OP_CIPHER_SERVER_PREFERENCE |
+					 SSL_OP_PRIORITIZE_CHACHA |
+					 /* Messages have a length in HTTP/2 and in HTTP/1: a cut
 					  * one is incomplete, with or without close_notify. */
-			     SSL_OP_IGNORE_UNEXPECTED_EOF);
+					 SSL_OP_IGNORE_UNEXPECTED_EOF);
 	if (ctx->no_tickets)
 		SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
 	/* The buffers of an idle connection go back to malloc: 12 to 17 KiB less for each. */

@@ -24,7 +24,7 @@ static bool answers(const struct top_machine *m)
 	return m->error[0] == '\0' && m->status != NULL;
 }
 
-/* A machine's instance-name; else where it is. */
+/* A machine's instance-name; else its address. */
 static const char *name_of(const struct top_machine *m)
 {
 	const char *id = "", *where = m->source.text;
