@@ -56,8 +56,9 @@ def test_each_link_leads_somewhere(site):
 		url = left.pop()
 		if url not in pages:
 			with urllib.request.urlopen(url, timeout=60) as answer:
-				text = answer.read().decode() if answer.headers["content-type"].startswith("text/html") else ""
-			page = pages[url] = Page(text)
+				kind, text = answer.headers["content-type"], answer.read().decode(errors="replace")
+			page = pages[url] = Page(text if kind.startswith("text/html") else "")
+			page.loads += re.findall(r"url\(['\"]?(?!data:)([^)'\"]+)", text) if kind.startswith("text/css") else []
 			assert all(urllib.parse.urljoin(url, load).startswith(site) for load in page.loads), url
 			there = {urllib.parse.urldefrag(urllib.parse.urljoin(url, link))[0] for link in page.links + page.loads}
 			left += [link for link in there if link.startswith(site)]
