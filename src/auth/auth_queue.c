@@ -114,7 +114,7 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 	if (c->result == HTPASSWD_FAILED &&
 		(queue->failed_ms == 0 || clock_ms() - queue->failed_ms >= 1000)) {
 		queue->failed_ms = clock_ms();
-		log_error("%s: %s", q->file, strerror(q->error));
+		log_error("%s: %s; denying access", q->file, strerror(q->error));
 	}
 	if (!q->foreign)
 		return;
@@ -123,8 +123,8 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 			return;
 	queue->told[queue->ntold % AUTH_TOLD].file = q->file;
 	queue->told[queue->ntold++ % AUTH_TOLD].stamp = q->stamp;
-	log_error("%s: hashes like \"$apr1$\" and \"{SHA}\", and passwords in plain text, are not "
-		  "crypt(5)'s: their users are refused (make new ones: openssl passwd -6)",
+	log_error("%s: refusing users with plain-text passwords or hashes like \"$apr1$\" and "
+		  "\"{SHA}\" (make new hashes: openssl passwd -6)",
 		q->file);
 }
 

@@ -47,16 +47,15 @@ void err_log(const struct err *err, const struct addr *peer)
 void err_log_silent(const struct err *err, const struct addr *peer)
 {
 	err_count(err);
-	log_debug("connection %s: not a byte came: %s", ADDR_HOST(peer), err->text);
+	log_debug("connection %s: no data received: %s", ADDR_HOST(peer), err->text);
 }
 
 void err_log_dry(const struct err *err, const struct addr *peer)
 {
 	err_count(err);
 	if (err->level <= log_max)
-		log_limited(err->kind, err->level,
-			"connection %s: %s (dry-run: served all the same)", ADDR_HOST(peer),
-			err->text);
+		log_limited(err->kind, err->level, "connection %s: %s (dry-run: not enforced)",
+			ADDR_HOST(peer), err->text);
 }
 
 enum { ABOUT_MAX = 200 };

@@ -65,8 +65,7 @@ struct board *board_new(void)
 
 	/* RLIMIT_FSIZE applies to memory files too: a less safe board is better than none. */
 	if (rc < 0) {
-		log_warn("the scoreboard is no memory file (%s): a child that is taken over can "
-			 "write to all of it",
+		log_warn("scoreboard: no memfd: %s; a compromised process can overwrite all of it",
 			strerror(-rc));
 		close_both(fds);
 		fds[0] = fds[1] = -1;

@@ -154,7 +154,7 @@ static void conn_kill(struct session *s)
 	struct loop *loop = s->all->loop;
 
 	if (c->transport->reason != NULL)
-		log_peer(LEVEL_INFO, "%s: TLS%s: %s", ADDR_HOST(&s->http.peer),
+		log_peer(LEVEL_INFO, "connection %s: TLS%s: %s", ADDR_HOST(&s->http.peer),
 			s->state == SESSION_HANDSHAKE ? " handshake" : "", c->transport->reason);
 	handshakes_end(c);
 	loop_unwatch(loop, &c->watch);
@@ -205,8 +205,8 @@ int stream_conn_open(
 	stream_turn_init(c);
 	rv = loop_watch(env->all->loop, &c->watch, EPOLLIN | EPOLLOUT | EPOLLRDHUP);
 	if (rv < 0) {
-		log_peer(LEVEL_ERROR, "connection %s: epoll_ctl: %s", ADDR_HOST(&as->peer),
-			strerror(-rv));
+		log_peer(LEVEL_ERROR, "connection %s: epoll_ctl: %s; closing it",
+			ADDR_HOST(&as->peer), strerror(-rv));
 		pool_put(&env->conns, c);
 		return -1;
 	}

@@ -63,7 +63,8 @@ static void stream_handshake_settle(struct stream_conn *c, const struct proxy *p
 		http->tls = HTTP_TLS_PROXYS;
 	if (p->source == PROXY_UNKNOWN)
 		return;
-	log_debug("connection %s: passed on for %s", ADDR_HOST(&http->peer), ADDR_HOST(&p->client));
+	log_debug("connection %s: PROXY header names %s", ADDR_HOST(&http->peer),
+		ADDR_HOST(&p->client));
 	http->peer = p->client;
 	http->trusted = proxies_trust(&c->env->proto.env->sites->proxies, &p->client);
 	if (http->admin)
@@ -148,7 +149,7 @@ static size_t turn_to_cleartext(struct stream_conn *c)
 static void tell_refused(const struct http_conn *http)
 {
 	COUNT(client_certificates_refused, 1);
-	log_peer(LEVEL_INFO, "connection %s: its client certificate is refused: %s",
+	log_peer(LEVEL_INFO, "connection %s: client certificate refused: %s",
 		ADDR_HOST(&http->peer), http->client_refused);
 }
 

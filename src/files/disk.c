@@ -105,7 +105,7 @@ static int open_roots(struct disk *d, const struct doc_roots *conf)
 		if (t->root == NULL)
 			return -ENOMEM;
 		if (t->root->fd < 0)
-			log_error("root %s: there is none", t->path);
+			log_error("root %s: cannot be opened", t->path);
 	}
 	return 0;
 }
@@ -381,9 +381,10 @@ void disk_file_fail(struct disk_file *f, int rc)
 {
 	disk_file_go(f, DISK_FAILED);
 	if (rc == -EAGAIN) {
-		log_peer(LEVEL_INFO, "%s: changed while it was sent", f->path);
+		log_peer(LEVEL_INFO, "%s: changed during the response; cutting it off", f->path);
 		tell_changed(f);
 	} else {
-		log_peer(LEVEL_ERROR, "%s: reading: %s", f->path, strerror(-rc));
+		log_peer(LEVEL_ERROR, "%s: reading: %s; cutting off the response", f->path,
+			strerror(-rc));
 	}
 }

@@ -171,8 +171,8 @@ static void sample(struct disk_file *f, const char *bytes, size_t n, uint64_t at
 static void give_up(struct disk_file *f)
 {
 	if (!f->disk->range_told)
-		log_info("sendfile: the file system of %s does not say what is in memory, so it is "
-			 "copied",
+		log_info("sendfile: the file system of %s does not report cached data; copying "
+			 "instead",
 			f->path);
 	f->disk->range_told = true;
 	f->range.wanted = false;

@@ -197,7 +197,7 @@ static void looked(struct disk_file *f)
 	if (!found || (t->root->dev == f->root->dev && t->root->ino == f->root->ino))
 		return;
 	log_notice("root %s: %s", t->path,
-		f->root->fd >= 0 ? "another directory from now on" : "there is none any more");
+		f->root->fd >= 0 ? "replaced by another directory" : "cannot be opened any more");
 	ref_put(&t->root->ref);
 	t->root = f->root;
 	ref_get(&t->root->ref);

@@ -216,7 +216,7 @@ void doubt_client_add(struct doubt_client *c, int fd)
 	}
 	if (rc == 0)
 		return;
-	log_error("cache: a keeper is not told of changes: %s", strerror(-rc));
+	log_error("cache: cannot report changes to a keeper: %s", strerror(-rc));
 	close(fd);
 }
 

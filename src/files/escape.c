@@ -108,9 +108,8 @@ void escapes_say(struct escapes *e, const char *root, const char *escape)
 	unsigned place = e != NULL ? take_place(e, hash_escape(root, escape)) : ESCAPES_MAX;
 
 	if (place < ESCAPES_MAX)
-		log_warn("root %s: symbolic link %s leads out of it and is not followed, see "
-			 "follow-links%s",
+		log_warn("root %s: not following symbolic link %s out of root (see follow-links)%s",
 			root, escape,
-			place == ESCAPES_MAX - 1 ? "; no further ones are named until a reload"
+			place == ESCAPES_MAX - 1 ? "; not reporting further ones until a reload"
 						 : "");
 }

@@ -100,7 +100,8 @@ static void image_mapped(struct image_map *v)
 
 	list_remove(&v->node);
 	if (v->fault != NULL)
-		log_error("cache: image %llu refused: %s", (unsigned long long)v->number, v->fault);
+		log_error("cache: image %llu is invalid and not used: %s",
+			(unsigned long long)v->number, v->fault);
 	/* A later one may have been faster. */
 	if (f == NULL || v->fault != NULL || f->no_image ||
 		(f->image != NULL && f->image->number > v->number)) {
@@ -121,7 +122,8 @@ void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds
 	struct image_map *v = image_map_open(&f->segments, number, fds, nfds, image_mapped, f);
 
 	if (v == NULL) {
-		log_error("cache: image %llu: %s", (unsigned long long)number, strerror(errno));
+		log_error("cache: image %llu not used: %s", (unsigned long long)number,
+			strerror(errno));
 		return;
 	}
 	list_append(&f->mapping, &v->node);

@@ -129,14 +129,14 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 		return;
 	case EACCES:
 	case EPERM:
-		log_peer(LEVEL_INFO, "listing %s: %s", path, strerror(-rc));
+		log_peer(LEVEL_INFO, "listing %s: %s; sending 403", path, strerror(-rc));
 		fail_listing(req, 403);
 		return;
 	default:
 		/* The machine is short of memory or descriptors: logged once a second. */
 		if (clock_ms() >= silent_ms) {
 			silent_ms = clock_ms() + 1000;
-			log_error("listing %s: %s", path, strerror(-rc));
+			log_error("listing %s: %s; sending 503", path, strerror(-rc));
 		}
 		fail_listing(req, ERR_NO_MEMORY->status);
 	}

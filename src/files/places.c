@@ -198,7 +198,7 @@ static void places_tell(const struct places *all, const struct account *a)
 {
 	COUNT(limit_files, 1);
 	if (a != NULL)
-		log_peer(LEVEL_INFO, "client %s: has %u of %u open files, and others need some",
+		log_peer(LEVEL_INFO, "client %s: holds %u of %u open files; others need some",
 			ADDR_HOST(&a->client),
 			(unsigned)(a->parts[ACCOUNT_FILES].held + a->parts[ACCOUNT_UPLOADS].held),
 			all->max);
@@ -392,7 +392,7 @@ static void end_slowest(struct places *all)
 	if (p == NULL)
 		return;
 	COUNT(limit_files, 1);
-	log_peer(LEVEL_INFO, "client %s: an upload of %llu bytes in %llu s ends, as others wait",
+	log_peer(LEVEL_INFO, "client %s: cutting off an upload (%llu bytes in %llu s): others wait",
 		ADDR_HOST(&p->turn.account->client), (unsigned long long)p->came(p),
 		(unsigned long long)(clock_ms() - p->turn.used_ms) / 1000);
 	p->back(p);

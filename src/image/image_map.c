@@ -87,7 +87,7 @@ static void map_work(struct job *j)
 		v->fault = image_check(v->head, v->sizes[0], v->sizes + IMAGE_FDS, v->nsegments,
 			v->marks, v->sizes[1]);
 	if (v->fault == NULL && v->head->number != v->number)
-		v->fault = "another number than announced";
+		v->fault = "not the announced number";
 	if (v->fault != NULL)
 		unmap(v);
 	close_fds(v, false);

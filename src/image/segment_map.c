@@ -242,7 +242,8 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 	H2D_ASSERT(n == 0 || (at < s->size && n <= s->size - at));
 	if (n > 0 && !mark(s, at / SEGMENT_MAP_PAGE, (at + n - 1) / SEGMENT_MAP_PAGE)) {
 		COUNT(pieces_refused, 1);
-		log_peer(LEVEL_WARN, "cache: no room for what slow clients hold of old images");
+		log_peer(LEVEL_WARN,
+			"cache: no room to copy old images for slow clients; cutting them off");
 		s->refused = true;
 		return LENDER_REFUSES;
 	}
@@ -340,7 +341,8 @@ static void copy_done(struct job *j)
 
 	s->copying = false;
 	if (s->error < 0) {
-		log_peer(LEVEL_ERROR, "cache: copying of an old image: %s", strerror(-s->error));
+		log_peer(LEVEL_ERROR, "cache: copying an old image: %s; retrying",
+			strerror(-s->error));
 		forget_orphan(s);
 	} else {
 		COUNT(pieces_moved, s->found);

@@ -203,7 +203,7 @@ static void end_process(void)
 {
 	signal(SIGALRM, SIG_DFL);
 	alarm(LOOK_S);
-	log_error("the master is gone, and this process has stood still for %u s: it ends", limit);
+	log_error("the master is gone, and this process hung for %u s; aborting", limit);
 	raise(SIGABRT);
 }
 
@@ -256,7 +256,7 @@ static void on_link(struct watch *w, uint32_t events)
 			take_message(l, &msg, fds, nfds);
 			continue;
 		}
-		log_error("ctl: a message is lost: %s", strerror(-rc));
+		log_error("control message lost: %s; requesting it again", strerror(-rc));
 		l->lost |= CTL_TYPE(msg.type);
 		l->lost_ms = clock_ms();
 	}
@@ -303,6 +303,6 @@ void ctl_link_tick(struct ctl_link *l)
 
 int ctl_link_unknown(const struct ctl_msg *msg)
 {
-	log_error("ctl: unknown message %u", msg->type);
+	log_error("unknown control message %u ignored", msg->type);
 	return 0;
 }

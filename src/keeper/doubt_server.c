@@ -32,7 +32,7 @@ static bool take_one(struct doubt_server *s, int *answer, uint64_t *id)
 
 	while ((rc = doubt_recv(s->watch.fd, &msg, path, answer)) == -EPROTO) {
 		if (!s->refused)
-			log_error("cache: a worker's doubt is malformed");
+			log_error("cache: ignoring a malformed change report");
 		s->refused = true;
 	}
 	if (rc == 1) {
@@ -85,7 +85,7 @@ static void on_begin(struct timer *t)
 	int rc = doubt_server_begin(LIST_ENTRY(t, struct doubt_server, begin));
 
 	if (rc < 0)
-		log_error("cache: doubts of workers are not read: %s", strerror(-rc));
+		log_error("cache: cannot read change reports: %s", strerror(-rc));
 }
 
 int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_t from_ms)

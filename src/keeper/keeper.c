@@ -256,7 +256,7 @@ static void first_walk_over(struct keeper *k)
 	k->scan.warm_start = NULL;
 	warm_start_free(&k->warm_start);
 	catalog_news(&k->catalog, 0);
-	log_notice("cache: %u files, %llu bytes, in %llu ms; %llu adopted, %u too large or past "
+	log_notice("cache: %u files, %llu bytes, in %llu ms; %llu adopted, %u too large or over "
 		   "max-size",
 		k->catalog.nfresh, (unsigned long long)k->catalog.content,
 		(unsigned long long)(clock_now_ms() - k->started_ms), (unsigned long long)k->nwarm,
@@ -276,11 +276,11 @@ static void look_at_trouble(struct keeper *k)
 		rc = k->publish.trouble;
 	if (rc < 0 && k->trouble == 0) {
 		k->trouble = rc;
-		log_error("cache: %s: the image stays as it is, and is tried again", strerror(-rc));
+		log_error("cache: %s; keeping the old image and retrying", strerror(-rc));
 	} else if (rc == 0 && k->trouble < 0 && k->reader.n[READER_RETRY] == 0 &&
 		   k->publish.due_ms == 0) {
 		k->trouble = 0;
-		log_notice("cache: images are made again");
+		log_notice("cache: building images again");
 	}
 }
 
@@ -372,12 +372,12 @@ static int start_building(struct keeper *k)
 	*conf = *k->args->files;
 	conf->max_size = segments_max_size(k->args->cache_size, conf->max_file_size);
 	if (conf->max_size < k->args->cache_size)
-		log_notice("cache: max-size: %llu bytes are used of it, an image holds no more",
+		log_notice("cache: max-size reduced to %llu bytes, the most an image holds",
 			(unsigned long long)conf->max_size);
 
 	k->watch = tree_watch_new(&k->loop, on_change, k);
 	if (k->watch == NULL)
-		log_error("cache: inotify: %s: changes are found every %llu ms", strerror(errno),
+		log_error("cache: inotify: %s; rescanning every %llu ms", strerror(errno),
 			(unsigned long long)conf->rescan_ms);
 	segments_init(&k->segments, conf->max_size);
 	k->moving = malloc(conf->max_file_size + 1);
@@ -475,7 +475,7 @@ int keeper_run(const struct gifts *args)
 	int rc = loop_init(&k.loop);
 
 	if (rc < 0) {
-		log_error("keeper: %s", strerror(-rc));
+		log_error("cannot run: %s; exiting", strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	k.started_ms = clock_ms();
@@ -488,7 +488,7 @@ int keeper_run(const struct gifts *args)
 	if (rc == 0)
 		rc = loop_run(&k.loop);
 	if (rc < 0)
-		log_error("keeper: %s", strerror(-rc));
+		log_error("cannot run: %s; exiting", strerror(-rc));
 	timer_disarm(&k.loop.wheel, &k.tick);
 	if (k.state != KEEPER_IDLE)
 		stop_building(&k);

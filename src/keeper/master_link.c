@@ -88,7 +88,7 @@ int master_link_send_image(struct master_link *l, const struct built_image *img)
 	/* A full queue, or too many descriptors in flight: retried at the next tick. EPIPE: the end
 	 * of file follows. */
 	if (rc < 0 && rc != -EAGAIN && rc != -ETOOMANYREFS && rc != -EPIPE)
-		log_error("cache: publishing image %llu: %s", (unsigned long long)img->number,
+		log_error("cache: cannot publish image %llu: %s", (unsigned long long)img->number,
 			strerror(-rc));
 	return rc;
 }

@@ -211,9 +211,7 @@ void reader_left_out(struct reader *r, bool past)
 	if (!past || r->said_past)
 		return;
 	r->said_past = true;
-	log_notice(
-		"cache: max-size: %llu bytes have no room for more files, which are read from the "
-		"disk",
+	log_notice("cache: max-size of %llu bytes is used up; reading further files from the disk",
 		(unsigned long long)r->catalog->conf->max_size);
 }
 

@@ -122,7 +122,8 @@ static bool cacheable(const struct catalog_root *r, int fd)
 {
 	if (beneath_kind(fd) != BENEATH_REMOTE)
 		return true;
-	log_notice("cache: root %s is on a network or unknown file system: not cached", r->path);
+	log_notice(
+		"cache: root %s is on a network or unknown file system; not caching it", r->path);
 	return false;
 }
 
@@ -157,7 +158,7 @@ static void enter_root(struct scan *s, unsigned root, int fd, const struct stat 
 static void missing(struct catalog_root *r, int rc)
 {
 	if (rc < 0 && !r->missing)
-		log_error("cache: root %s: %s", r->path, strerror(-rc));
+		log_error("cache: root %s: %s; not caching it", r->path, strerror(-rc));
 	r->missing = rc < 0;
 }
 
@@ -238,7 +239,7 @@ static struct catalog_file *add_file(struct scan *s, struct catalog_dir *parent,
 		s->trouble = -ENOMEM;
 	} else if (!s->said_full) {
 		s->said_full = true;
-		log_error("cache: %u files: an image holds no more, the rest is read from the disk",
+		log_error("cache: image full (%u files); reading further files from the disk",
 			s->catalog->nfiles);
 	}
 	return NULL;

@@ -356,9 +356,8 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	} while (wd < 0 && errno == ENOSPC && remove_idle(w, IDLE_BATCH) > 0);
 	if (wd < 0) {
 		if (errno == ENOSPC && !w->said_short) {
-			log_error("inotify: no more than %u watches, see "
-				  "fs.inotify.max_user_watches: "
-				  "changes elsewhere are found by rescans",
+			log_error("inotify: limit of %u watches (fs.inotify.max_user_watches); "
+				  "finding other changes by rescans",
 				w->map.marks.n);
 			w->said_short = true;
 			errno = ENOSPC;

@@ -162,7 +162,7 @@ static void variant_done(struct job *job)
 		t->compressed += j->wants >> i & 1;
 	t->starved |= j->rc < 0;
 	if (j->rc < 0)
-		log_peer(LEVEL_ERROR, "cache: compressing: %s", strerror(-j->rc));
+		log_peer(LEVEL_ERROR, "cache: compressing: %s; retrying", strerror(-j->rc));
 	free_job(j);
 	if (!t->starved)
 		variants_step(t);

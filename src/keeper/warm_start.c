@@ -76,7 +76,7 @@ struct warm_start *warm_start_new(struct catalog *c, const int *fds, int nfds)
 	if (fault == NULL && !match_roots(a, c))
 		fault = "out of memory";
 	if (fault != NULL) {
-		log_error("cache: the image before is not used: %s", fault);
+		log_error("cache: old image not used: %s", fault);
 		warm_start_free(&a);
 	}
 	return a;

@@ -58,7 +58,7 @@ void pidfile_claim(struct pidfile *p)
 
 	p->stale = rc < 0;
 	if (p->stale)
-		log_error("pid file %s: %s; trying again each second", p->path, strerror(-rc));
+		log_error("pid file %s: %s; retrying every second", p->path, strerror(-rc));
 }
 
 void pidfile_retry(struct pidfile *p)
@@ -66,7 +66,7 @@ void pidfile_retry(struct pidfile *p)
 	if (!p->stale || !p->mine || pidfile_name(p, getpid()) < 0)
 		return;
 	p->stale = false;
-	log_notice("pid file %s names process %d now", p->path, (int)getpid());
+	log_notice("pid file %s now contains process %d", p->path, (int)getpid());
 }
 
 int pidfile_adopt(struct pidfile *p, const char *path, int fd)
@@ -90,7 +90,7 @@ int pidfile_open(struct pidfile *p, const char *path, char *err, size_t errsize)
 		if (lock_patiently(fd) < 0) {
 			if (errno != EWOULDBLOCK)
 				goto failed;
-			snprintf(err, errsize, "pid file %s: another h2d holds it (process %d)",
+			snprintf(err, errsize, "pid file %s: in use by another h2d (process %d)",
 				path, (int)pidfile_holder(path));
 			close(fd);
 			return -1;

@@ -85,8 +85,8 @@ static void watch_path(void *ctx, const char *path, unsigned rights)
 		rc = -errno;
 	if (rc < 0)
 		log_peer(LEVEL_WARN,
-			"inotify: %s (fs.inotify.max_user_watches): certificates are looked at "
-			"every %d seconds",
+			"inotify: %s (fs.inotify.max_user_watches); checking certificates every %d "
+			"seconds",
 			strerror(-rc), LOOK_MS / 1000);
 }
 
@@ -132,7 +132,7 @@ static bool may_wish(const struct master *m)
 static void wish(struct master *m, const char *why)
 {
 	m->changes.wished = true;
-	log_notice("%s: the configuration is loaded again", why);
+	log_notice("%s; reloading", why);
 	m->wish.asked |= 1u << WISH_RELOAD;
 	loop_defer(&m->loop, &m->wish.grant);
 }
@@ -151,7 +151,7 @@ static void look_at_hosts(struct master *m, const struct conf *conf)
 	if (seen == conf->hosts_seen || seen == c->hosts_tried)
 		return;
 	c->hosts_tried = seen;
-	wish(m, "a host's folder or certificate has come or gone");
+	wish(m, "a host directory or certificate was added or removed");
 }
 
 /* A file rewritten with the same content has not changed. */
@@ -190,8 +190,7 @@ static void look_at_files(struct master *m, const struct conf *conf)
 		c->tried_ms = c->looked_ms;
 		wish(m, "certificates, lists or keys have changed");
 	} else if (!waited && m->phase == MASTER_SERVE) {
-		log_notice("certificates, lists or keys have changed again: they are taken up in "
-			   "%u s",
+		log_notice("certificates, lists or keys have changed again; reloading in %u s",
 			(unsigned)((pause_end(m) - clock_ms()) / 1000 + 1));
 	}
 }

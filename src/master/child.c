@@ -135,7 +135,8 @@ static void on_message(struct child *c, const struct ctl_msg *msg, const int *fd
 	bool taken = false;
 
 	if (!may_say(c, msg->type)) {
-		log_peer(LEVEL_ERROR, "process %d: unknown message %u", (int)c->pid, msg->type);
+		log_peer(LEVEL_ERROR, "process %d: unknown message %u ignored", (int)c->pid,
+			msg->type);
 	} else if (msg->type == CTL_LINE && c->heard.lines++ >= LINES) {
 		/* The log has it. */
 	} else if (msg->type == CTL_TICK) {
@@ -159,8 +160,7 @@ static bool may_send_fds(const struct child *c)
 /* Ends reading from it. */
 static void end_sender(struct child *c, const int *fds, int nfds)
 {
-	log_error("process %d sends descriptors, which it never does: it may have been taken over, "
-		  "and is ended",
+	log_error("process %d sent unexpected descriptors, may be compromised; killing it",
 		(int)c->pid);
 	ctl_discard(fds, nfds);
 	if (c->state != CHILD_STUCK)
@@ -182,7 +182,8 @@ static bool hear_one(struct child *c)
 	if (h->messages++ < MESSAGES)
 		return true;
 	if (!timer_armed(&h->again)) {
-		log_peer(LEVEL_ERROR, "process %d says more than %d messages a second: they wait",
+		log_peer(LEVEL_ERROR,
+			"process %d sends more than %d messages a second; delaying them",
 			(int)c->pid, MESSAGES);
 		timer_arm(&c->env->loop->wheel, &h->again, h->at + HEARD_MS);
 	}
@@ -205,13 +206,14 @@ static void on_ctl(struct watch *w, uint32_t events)
 			continue;
 		}
 		if (rc == -EMFILE) {
-			log_peer(LEVEL_ERROR, "process %d: a message is lost: %s", (int)c->pid,
+			log_peer(LEVEL_ERROR, "process %d: message lost: %s", (int)c->pid,
 				strerror(-rc));
 			continue;
 		}
 		/* At its end of file the process is exiting; SIGCHLD brings the rest. */
 		if (rc < 0)
-			log_error("process %d: control socket: %s", (int)c->pid, strerror(-rc));
+			log_error("process %d: control socket: %s; closing it", (int)c->pid,
+				strerror(-rc));
 		close_ctl(c);
 	}
 }
@@ -248,7 +250,7 @@ int child_start(struct child *c)
 	c->heard.at = 0;
 	rc = loop_watch(c->env->loop, &c->ctl, EPOLLIN);
 	if (rc < 0) {
-		log_error("process %d: cannot watch it: %s", (int)pid, strerror(-rc));
+		log_error("process %d: epoll_ctl: %s; killing it", (int)pid, strerror(-rc));
 		close(c->ctl.fd);
 		child_kill(c, SIGKILL);
 	}

@@ -39,8 +39,8 @@ void doubts_mend(struct gen *g)
 
 	if (g->doubts[0] < 0 || !doubt_is_shut(g->doubts[0]) || doubt_pair(fds) < 0)
 		return;
-	log_error("the socket by which workers tell the keeper of changes was shut down, and is "
-		  "another one now: a worker may have been taken over");
+	log_error("the socket for change reports to the keeper was shut down; replacing it: a "
+		  "worker may be compromised");
 	doubts_close(g->doubts);
 	memcpy(g->doubts, fds, sizeof(fds));
 	g->doubts_anew = true;

@@ -66,7 +66,7 @@ static void slay_unborn(struct child *c)
 	if (!is_unborn(c))
 		return;
 	child_name(c, who, sizeof(who));
-	log_warn("%s (process %d, generation %u) was not up and does not leave: killed", who,
+	log_warn("%s (process %d, generation %u) ignored SIGTERM while starting; killing it", who,
 		(int)c->pid, c->gen->number);
 	slay(c);
 }
@@ -87,10 +87,10 @@ static void on_deadline(struct timer *t)
 		return;
 	}
 	if (g->terminated) {
-		log_error("generation %u does not end: killed", g->number);
+		log_error("generation %u ignores SIGTERM; killing it", g->number);
 		each(g, slay);
 	} else {
-		log_warn("generation %u overstays its %s: terminated", g->number,
+		log_warn("generation %u exceeds %s; terminating it", g->number,
 			conf_drain_key(g->stops));
 		g->terminated = true;
 		each(g, terminate);
@@ -139,8 +139,7 @@ static void make_room(const struct master *m)
 	}
 	if (n < DRAINING_MAX)
 		return;
-	log_warn("%u generations drain, and another one is to: the oldest, %u, is cut", n,
-		oldest->number);
+	log_warn("%u generations are draining; terminating the oldest, %u", n, oldest->number);
 	drain_cut(oldest);
 }
 
@@ -290,8 +289,8 @@ bool drain_announce(struct master *m)
 	if (delay == 0 || master_is_leaving(m))
 		return false;
 	master_go(m, MASTER_PART);
-	log_notice("about to leave: health says so, and the drain begins in %u s", (unsigned)delay);
-	notify_stopping("about to leave");
+	log_notice("shutting down: health check fails, draining in %u s", (unsigned)delay);
+	notify_stopping("shutting down");
 	health_set(m, BOARD_HEALTH_LEAVING, true);
 	timer_arm(&m->loop.wheel, &m->leave.delay, clock_ms() + delay * 1000);
 	GEN_FOREACH(c, m->current)
@@ -335,7 +334,7 @@ void drain_all(struct master *m, enum drain how)
 
 void drain_yield(struct master *m)
 {
-	log_notice("the next master gets the sockets; what is open is finished without this one");
+	log_notice("handing sockets to the next master; workers finish open requests");
 	sockets_disown(&m->sockets);
 	drain_all(m, DRAIN_STOP);
 	close_reign(m);

@@ -171,10 +171,10 @@ static void loan_say(const struct child *from, const char *whom)
 
 	child_name(from, who, sizeof(who));
 	if (from->state == CHILD_FULL)
-		log_peer(LEVEL_INFO, "%s is full: %s from its sockets", who, whom);
+		log_peer(LEVEL_INFO, "%s is full; %s from its sockets", who, whom);
 	else
-		log_notice("%s %s: %s from its sockets", who,
-			from->state == CHILD_EMPTY ? "has no process" : "stands still", whom);
+		log_notice("%s %s; %s from its sockets", who,
+			from->state == CHILD_EMPTY ? "has no process" : "hangs", whom);
 }
 
 static void loan_end(struct loan *l)
@@ -266,7 +266,7 @@ static void lend_inbox(const struct gen *g, const struct child *from)
 	l->inbox = fcntl(from->gen->inboxes.ends[from->slot][0], F_DUPFD_CLOEXEC, 0);
 	l->sockets = calloc(1, sizeof(*l->sockets));
 	if (l->inbox < 0 || l->sockets == NULL) {
-		log_error("what waits in an inbox cannot be handed on: no memory or descriptors");
+		log_error("inbox: out of memory or descriptors; not handing over connections");
 		loan_free(l);
 		return;
 	}

@@ -42,8 +42,7 @@ static int log_file(const struct logs *l, const char *path, char *err, size_t er
 		fd = open_as(path, l->user);
 	if (fd < 0)
 		snprintf(err, errsize, "log %s: %s%s", path,
-			errno == ELOOP ? "is a symbolic link, which is not followed"
-				       : strerror(errno),
+			errno == ELOOP ? "must not be a symbolic link" : strerror(errno),
 			conf_path_cure(errno, path));
 	return fd;
 }
@@ -111,7 +110,7 @@ static void reopen(const struct logs *l, int fd, const char *path)
 		return;
 	}
 	if (dup3(new, fd, O_CLOEXEC) < 0)
-		log_error("log %s: %s", path, strerror(errno));
+		log_error("log %s: cannot reopen: %s", path, strerror(errno));
 	close(new);
 }
 

@@ -217,7 +217,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	if (rc == 0)
 		rc = master_begin(&m);
 	if (rc < 0) {
-		log_error("loop: %s", strerror(-rc));
+		log_error("cannot run: %s; exiting", strerror(-rc));
 		m.exit_status = 1;
 	}
 	timer_disarm(&m.loop.wheel, &m.second);

@@ -41,13 +41,11 @@ static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
 
 	addr_format(&e->listener.addr, text, sizeof(text));
 	if (rc < 0) {
-		log_peer(LEVEL_ERROR, "a socket of %s takes no connections: %s", text, err);
+		log_peer(LEVEL_ERROR, "cannot reopen a socket of %s: %s", text, err);
 		return;
 	}
 	log_peer(LEVEL_ERROR,
-		"a socket of %s took no connections any more, and does again: a worker may have "
-		"been taken over",
-		text);
+		"a socket of %s was shut down; reopened it: a worker may be compromised", text);
 	if (rc == 0)
 		balance_apply(m);
 	else

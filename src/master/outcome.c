@@ -76,7 +76,7 @@ void outcome_gone(struct master *m, const struct gen *g)
 	struct status_gone gone = g->gone;
 
 	gone.generation = g->number;
-	log_notice("generation %u is gone: %u drained, %u cut, %u refused", g->number, gone.drained,
+	log_notice("generation %u exited: %u drained, %u cut, %u refused", g->number, gone.drained,
 		gone.cut, gone.refused);
 	memmove(m->outcome.last.gone + 1, m->outcome.last.gone,
 		sizeof(m->outcome.last.gone) - sizeof(gone));
@@ -100,9 +100,9 @@ void health_set(struct master *m, enum board_health fact, bool holds)
 		return;
 	__atomic_store_n(facts, now, __ATOMIC_RELAXED);
 	if (now == 0)
-		log_notice("health says 200 again");
+		log_notice("health check passes again");
 	else
-		log_notice("health says 503: %s", flags_text(board_health_words, now, text));
+		log_notice("health check fails: %s", flags_text(board_health_words, now, text));
 }
 
 /* The first image has come, or, at the clock's first millisecond, an upgrade before it. */
@@ -140,12 +140,12 @@ void health_drain(struct master *m, bool drained)
 	outcome_begin(m);
 	health_set(m, BOARD_HEALTH_DRAINED, drained);
 	if (drained)
-		status_add(&m->outcome.next,
-			"drained: health says 503, and everything is served still");
+		status_add(
+			&m->outcome.next, "drained: health check fails, requests are still served");
 	else if (others == 0)
-		status_add(&m->outcome.next, "undrained: health says 200");
+		status_add(&m->outcome.next, "undrained: health check passes");
 	else {
-		snprintf(text, sizeof(text), "undrained, but health says 503: %s",
+		snprintf(text, sizeof(text), "undrained, but health check fails: %s",
 			flags_text(board_health_words, others, words));
 		status_add(&m->outcome.next, text);
 	}

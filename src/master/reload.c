@@ -79,7 +79,7 @@ static void reload_finish(struct master *m, bool ok)
 	if (ok && m->outcome.next.replaced == 0)
 		status_add(&m->outcome.next, text);
 	if (health_has(m, BOARD_HEALTH_DRAINED))
-		status_add(&m->outcome.next, "health says 503 still: drained");
+		status_add(&m->outcome.next, "health check still fails: drained");
 	notify_ready(text);
 	m->outcome.next.generation = m->current->number;
 	outcome_end(m, ok);
@@ -100,7 +100,7 @@ void reload_fail(struct gen *g, const char *why)
 		drain_all(m, upgrade_leave(&m->upgrade) ? DRAIN_STOP : DRAIN_CUT);
 		return;
 	}
-	log_error("reload failed: generation %u goes on", m->current->number);
+	log_error("reload failed; generation %u keeps serving", m->current->number);
 	sockets_undo(&m->sockets);
 	drain_begin(g, true);
 	reload_finish(m, false);
@@ -268,7 +268,7 @@ static void on_limit(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, build.limit);
 
-	reload_fail(m->starting, "the workers did not come up in time");
+	reload_fail(m->starting, "the workers did not start in time");
 }
 
 static int take_pid_file(struct master *m, const struct conf *conf)
@@ -286,7 +286,7 @@ static int take_pid_file(struct master *m, const struct conf *conf)
 		return 0;
 	}
 	if (strcmp(conf->pid_file, m->pidfile.path != NULL ? m->pidfile.path : "") != 0)
-		log_warn("a change of pid-file takes a restart");
+		log_warn("pid-file has changed: restart h2d");
 	return 0;
 }
 
@@ -317,9 +317,9 @@ static void bring_up(struct gen *g)
 	if (g->conf->metrics_per_server)
 		server_counts_give(&m->shared.board->head.titles, g->resources.sites);
 	if (board_room(m->shared.board) < g->nworkers)
-		reload_fail(g, "too many workers are still draining: no room for new ones");
+		reload_fail(g, "too many workers are draining: no room for new ones");
 	else if (start_processes(g) < 0)
-		reload_fail(g, "the workers cannot be started");
+		reload_fail(g, "cannot start the workers");
 	else
 		timer_arm(&m->loop.wheel, &m->build.limit, clock_ms() + LIMIT_MS);
 }
@@ -339,7 +339,7 @@ static bool bind_later(struct master *m, int rc)
 		return false;
 	if (m->build.bind_until == 0) {
 		m->build.bind_until = now + BIND_MS;
-		log_notice("an address cannot be had yet: trying for %d s", BIND_MS / 1000);
+		log_notice("an address is not available; retrying for %d s", BIND_MS / 1000);
 	}
 	if (now >= m->build.bind_until)
 		return false;
@@ -399,7 +399,7 @@ void reload_begin(struct master *m)
 			drain_all(m, DRAIN_CUT);
 			return;
 		}
-		log_error("reload failed: generation %u goes on", m->current->number);
+		log_error("reload failed; generation %u keeps serving", m->current->number);
 		reload_finish(m, false);
 		return;
 	}

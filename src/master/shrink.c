@@ -108,7 +108,7 @@ static void close_all(struct master *m)
 	GEN_FOREACH(c, m->current)
 		if (c->pid != 0 && c->kind->gets & CHILD_LISTENERS)
 			child_send(c, DUE_UNLISTEN);
-	log_notice("sockets of slots that have no worker any more are closed");
+	log_notice("closed the sockets of slots without a worker");
 }
 
 bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
@@ -202,8 +202,8 @@ static int attach_all(const struct master *m)
 
 static void balance_refuse(struct gen *g, int rc)
 {
-	log_warn("balance = %s cannot be had (%s): connections are balanced by hash",
-		conf_balance_name(g->balance), strerror(-rc));
+	log_warn("balance = %s: %s; balancing connections by hash", conf_balance_name(g->balance),
+		strerror(-rc));
 	g->balance = BALANCE_HASH;
 }
 
@@ -217,7 +217,7 @@ void balance_apply(struct master *m)
 		attach_all(m);
 	}
 	if (g->balance != m->shared.board->head.balance)
-		log_notice("connections are balanced by %s", conf_balance_name(g->balance));
+		log_notice("balancing connections by %s", conf_balance_name(g->balance));
 	m->shared.board->head.balance = g->balance;
 }
 

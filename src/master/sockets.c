@@ -144,7 +144,7 @@ bool sockets_pass(const struct sockets *s, struct passed *p)
 
 static void give_up(struct passed_fd *f, const char *why)
 {
-	log_warn("descriptor %d (%s) was passed: %s", f->fd, f->name, why);
+	log_warn("inherited descriptor %d (%s) not used: %s", f->fd, f->name, why);
 	close(f->fd);
 	f->fd = -1;
 	if (fdstore_is_name(f->name))
@@ -162,7 +162,7 @@ static struct addr look_at(struct passed_fd *f)
 		give_up(f, strerror(errno));
 	else if (is.sa.sa_family == AF_UNIX && fdstore_is_name(f->name) &&
 		 !fdstore_is_file(f->name, &is))
-		give_up(f, "the file of the socket is gone");
+		give_up(f, "the socket file is gone");
 	return is;
 }
 
@@ -257,9 +257,9 @@ void sockets_own(const struct sockets_entry *e)
 		return;
 	/* The group first: the mode's permissions are for it. */
 	if (lchown(a->un.sun_path, (uid_t)-1, e->file.group) < 0)
-		log_error("listener unix:%s: group: %s", a->un.sun_path, strerror(errno));
+		log_error("listen unix:%s: group: %s", a->un.sun_path, strerror(errno));
 	if (chmod(a->un.sun_path, e->file.mode) < 0)
-		log_error("listener unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
+		log_error("listen unix:%s: chmod: %s", a->un.sun_path, strerror(errno));
 }
 
 /* A socket that the service manager has, too, stays: the next configuration may have its
@@ -275,8 +275,7 @@ static void untaken(struct sockets_entry *e)
 	addr_format(&e->listener.addr, text, sizeof(text));
 	if (e->state != SOCKETS_FRESH)
 		return;
-	log_warn("a socket of %s was passed, and no listen has that address: nobody serves it",
-		text);
+	log_warn("inherited socket %s not used: no listen has this address", text);
 	sockets_go(e, SOCKETS_HELD);
 }
 

@@ -78,7 +78,7 @@ static void begin_upgrade(struct master *m)
 	if (variable != NULL)
 		upgrade_begin(&m->upgrade, m->given.program, &p, variable);
 	else
-		m->upgrade.ops->failed(&m->upgrade, "no memory, or no descriptors");
+		m->upgrade.ops->failed(&m->upgrade, "out of memory or descriptors");
 	free(variable);
 	passed_free(&p);
 }
@@ -86,12 +86,11 @@ static void begin_upgrade(struct master *m)
 void succession_begin(struct master *m)
 {
 	master_go(m, MASTER_UPGRADE);
-	log_notice("upgrading to what %s is now", m->given.program->argv[0]);
+	log_notice("upgrading to the current %s", m->given.program->argv[0]);
 	outcome_begin(m);
 	if (getpid() == 1) {
-		m->upgrade.ops->failed(&m->upgrade,
-			"h2d is process 1 here, whose end is that of its container: start a new "
-			"one");
+		m->upgrade.ops->failed(
+			&m->upgrade, "h2d is process 1 of a container: start a new container");
 		return;
 	}
 	begin_upgrade(m);
@@ -101,7 +100,7 @@ void succession_begin(struct master *m)
 
 void succession_abort(struct master *m)
 {
-	upgrade_abort(&m->upgrade, "h2d is to stop");
+	upgrade_abort(&m->upgrade, "h2d is stopping");
 }
 
 /* --- the old master: it goes on --------------------------------------------------------------- */
@@ -121,7 +120,7 @@ static void on_failed(struct upgrade *u, const char *why)
 		status_add(&m->outcome.next, why);
 	}
 	doubts_close(m->doubts.pair);
-	log_error("upgrade failed: process %d goes on", (int)getpid());
+	log_error("upgrade failed; process %d keeps serving", (int)getpid());
 	m->outcome.next.upgrade = m->outcome.last.running;
 	m->outcome.next.upgraded = false;
 	m->outcome.next.generation = m->current->number;
@@ -188,7 +187,7 @@ static void say_bye(struct master *m)
 	snprintf(text, sizeof(text), "%u", wished);
 	if (upgrade_bye(&m->upgrade, text))
 		return;
-	log_warn("upgrade: process %d has not waited for the last word", (int)m->upgrade.pid);
+	log_warn("upgrade: process %d missed the final message", (int)m->upgrade.pid);
 	for (size_t i = 0; i < WISHES; i++)
 		if (wished >> i & 1)
 			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
@@ -238,7 +237,7 @@ static void take_tickets(struct passed *p)
 	if (fd < 0)
 		return;
 	if (!tls_tickets_inherit(fd))
-		log_notice("session tickets of before are not known here: new keys");
+		log_notice("session tickets: old keys are unusable; making new ones");
 	close(fd);
 }
 
@@ -355,7 +354,7 @@ static void on_bye(struct upgrade *u, const char *text)
 	unsigned long wished = text != NULL ? strtoul(text, NULL, 10) : 0;
 
 	if (text == NULL)
-		log_warn("upgrade: process %d has no last word", (int)u->pid);
+		log_warn("upgrade: process %d sent no final message", (int)u->pid);
 	for (size_t i = 0; i < WISHES; i++)
 		m->wish.asked |= (unsigned)(wished >> i & 1) << passed_on[i];
 	notify_hold(false);
@@ -370,7 +369,7 @@ static void on_bye(struct upgrade *u, const char *text)
 
 static void on_lost(struct upgrade *u)
 {
-	reload_fail(master_of(u)->starting, "the master that was to hand over is gone");
+	reload_fail(master_of(u)->starting, "the old master exited too early");
 }
 
 static const struct upgrade_ops ops = {

@@ -74,7 +74,7 @@ static void fail_start(struct child *c, int status)
 
 	child_name(c, who, sizeof(who));
 	reap_describe(status, how, sizeof(how));
-	snprintf(why, sizeof(why), "%s %s before all were up", who, how);
+	snprintf(why, sizeof(why), "%s %s during the start", who, how);
 	reload_fail(c->gen, why);
 }
 
@@ -110,7 +110,7 @@ static void respawn(struct child *c, enum child_state was)
 		launch(c);
 		return;
 	}
-	log_error("it is started again in %u ms", wait);
+	log_error("restarting the process in %u ms", wait);
 	launch_later(c, wait);
 }
 
@@ -132,7 +132,7 @@ static void look_at_memory(const struct child *c, int status, enum child_state w
 		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache.room, c->gen->conf))
 		return;
 	child_name(c, who, sizeof(who));
-	log_error("%s was killed for want of memory: from now on the cache takes %s at most", who,
+	log_error("%s was killed: out of memory; limiting the cache to %s", who,
 		human_bytes(room, cache_room_size(&m->cache.room, c->gen->conf)));
 	replace_keeper(c->gen);
 }
@@ -223,7 +223,7 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	struct master *m = g->master;
 
 	if (!is_image(m, msg, nfds))
-		log_peer(LEVEL_ERROR, "generation %u: image %llu is none, and is not used",
+		log_peer(LEVEL_ERROR, "generation %u: image %llu is invalid and not used",
 			g->number, (unsigned long long)msg->arg);
 	if (!is_image(m, msg, nfds) || g->state == GEN_DRAIN)
 		return false;

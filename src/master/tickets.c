@@ -21,12 +21,12 @@ static void take_file(const char *file)
 	char why[PATH_MAX + 128];
 
 	if (!tls_tickets_read(file, &next, why, sizeof(why))) {
-		log_warn("%s: the keys of session tickets stay as they are", why);
+		log_warn("%s; keeping the old session ticket keys", why);
 		return;
 	}
 	if (tls_tickets_get(&now) && memcmp(&now, &next, sizeof(now)) != 0 &&
 		tls_tickets_set(&next))
-		log_info("session tickets: the keys of %s", file);
+		log_info("session tickets: using keys of %s", file);
 	OPENSSL_cleanse(&now, sizeof(now));
 	OPENSSL_cleanse(&next, sizeof(next));
 }
@@ -34,11 +34,11 @@ static void take_file(const char *file)
 static void make_key(struct master *m)
 {
 	if (!tls_tickets_rotate()) {
-		log_error("session tickets: there is no new key: no randomness");
+		log_error("session tickets: no randomness; keeping the old key");
 		return;
 	}
 	board_count(&m->shared.board->head, BOARD_COUNT_ticket_keys_made);
-	log_info("session tickets: a new key encrypts");
+	log_info("session tickets: using a new key");
 }
 
 static const struct conf_tls *configured(const struct master *m)

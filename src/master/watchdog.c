@@ -54,7 +54,7 @@ static void end_stuck(struct child *c, unsigned limit)
 	char who[32];
 
 	child_name(c, who, sizeof(who));
-	log_error("%s (process %d) has stood still for %u s: it is ended", who, (int)c->pid, limit);
+	log_error("%s (process %d) hung for %u s; killing it", who, (int)c->pid, limit);
 	child_go(c, CHILD_STUCK);
 	board_count(&c->gen->master->shared.board->head, BOARD_COUNT_watchdog_struck);
 	loan_offer(c->gen);
@@ -71,7 +71,7 @@ static void steer(struct child *c)
 		return;
 	child_go(c, still ? CHILD_STILL : CHILD_UP);
 	child_name(c, who, sizeof(who));
-	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "stands still" : "turns again");
+	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "hangs" : "runs again");
 }
 
 /* False: c cannot be killed. */
@@ -101,7 +101,7 @@ static bool look_at(struct child *c)
 	}
 	child_name(c, who, sizeof(who));
 	if (c->watchdog.silent == limit + BEYOND_AFTER)
-		log_error("%s (process %d) does not even die", who, (int)c->pid);
+		log_error("%s (process %d) survives SIGKILL", who, (int)c->pid);
 	return false;
 }
 

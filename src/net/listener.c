@@ -26,7 +26,7 @@ static const char *reason_of_bind(int errnum)
 	case EADDRNOTAVAIL:
 		return "this machine has no such address";
 	case EEXIST:
-		return "the file exists and is no socket";
+		return "the file is not a socket";
 	default:
 		return strerror(errnum);
 	}
@@ -220,11 +220,11 @@ static const char *unfit(const struct listener *l, int fd, unsigned n)
 	struct addr addr = { .len = sizeof(addr.storage) };
 
 	if (get_int(fd, SO_ACCEPTCONN) != 1 || get_int(fd, SO_TYPE) != SOCK_STREAM)
-		return "it is no socket that listens";
+		return "it is not a listening socket";
 	if (getsockname(fd, &addr.sa, &addr.len) < 0 || !addr_equal(&addr, &l->addr))
-		return "it has another address";
+		return "its address differs";
 	if (n > 1 && (is_unix(l) || get_int(fd, SO_REUSEPORT) != 1))
-		return "there are several that cannot share the address";
+		return "several sockets cannot share the address";
 	return NULL;
 }
 

@@ -19,7 +19,7 @@ static uint8_t made[FRONT + SECTION_MAX];
 
 void h2_head_too_long(struct h2 *h2, int32_t id)
 {
-	log_peer(LEVEL_ERROR, "connection %s: a response's head is too long for HTTP/2",
+	log_peer(LEVEL_ERROR, "connection %s: response headers too long; resetting the stream",
 		ADDR_HOST(&h2->host->conn->peer));
 	nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_INTERNAL_ERROR);
 }

@@ -390,8 +390,7 @@ static enum gate_result pass_admin(struct h2d_req *req)
 {
 	if (!is_rebound(req))
 		return GATE_GO;
-	log_peer(LEVEL_INFO,
-		"connection %s: an admin listener was asked by the name %.*s (admin-host)",
+	log_peer(LEVEL_INFO, "connection %s: host %.*s is not in admin-host; sending 421",
 		ADDR_HOST(req_client(req)), SLICE_ARG(req->authority));
 	reply_error(req, 421);
 	return GATE_ANSWERED;

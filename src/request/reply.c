@@ -204,11 +204,11 @@ static void make_head(struct h2d_req *req, int status)
 	HANDLER_MUST(req, status >= 200 && status <= 599, STATUS);
 	req->owes = false;
 	if (!complete(req, status)) {
-		log_peer(LEVEL_ERROR, "%.*s: %u response fields and %u of add-header are too many",
+		log_peer(LEVEL_ERROR, "%.*s: too many headers (%u + %u of add-header); sending 500",
 			SLICE_ARG(req->target), given, req->location->nheaders);
 		status = start_over(req, 500);
 	} else if (head_too_long(req)) {
-		log_peer(LEVEL_INFO, "connection %s: %.*s: the response's head is too long",
+		log_peer(LEVEL_INFO, "connection %s: %.*s: response headers too long",
 			ADDR_HOST(req_client(req)), req->target.n < 100 ? (int)req->target.n : 100,
 			req->target.p);
 		/* The location is made from the target. */

@@ -178,7 +178,7 @@ void trace_log(const struct h2d_req *req)
 
 	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
 		add_step(&out, s);
-	log_debug("request of %s: %.*s %.*s%s%.*s; status %d", ADDR_HOST(req_client(req)),
+	log_debug("request from %s: %.*s %.*s%s%.*s; status %d", ADDR_HOST(req_client(req)),
 		SLICE_ARG(req->method_text), (int)n, req->target.p, n < req->target.n ? "..." : "",
 		SLICE_ARG(slice_of(out.p, out.n)), req->reply.status);
 	strbuf_fini(&out);

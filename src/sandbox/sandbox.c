@@ -67,8 +67,7 @@ static bool takes_more(const struct sandbox *s)
 static int unconfined(int rc, const char *what, const char *key)
 {
 	if (rc < 0)
-		log_error("%s: %s: this process would not be confined, and ends (%s says that it "
-			  "need not be)",
+		log_error("%s: %s: cannot apply the sandbox; exiting (set %s to run without it)",
 			what, strerror(-rc), key);
 	return rc;
 }
@@ -126,7 +125,7 @@ static void lower_limit(void)
 	if (r.rlim_cur > r.rlim_max)
 		r.rlim_cur = r.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &r) < 0)
-		log_warn("RLIMIT_NOFILE: %s: it stays as it is", strerror(errno));
+		log_warn("RLIMIT_NOFILE: %s; not lowering it", strerror(errno));
 }
 
 int sandbox_enter(
@@ -180,15 +179,14 @@ void sandbox_log(const struct conf *conf)
 	const struct conf_sandbox *c = &conf->sandbox;
 	char buf[64];
 
-	log_notice("sandbox of the children: no_new_privs, %s, %s, %s",
-		c->drop_capabilities ? "no capabilities" : "capabilities as the user's",
+	log_notice("sandbox of child processes: no_new_privs, %s, %s, %s",
+		c->drop_capabilities ? "no capabilities" : "the user's capabilities",
 		landlock_text(conf, buf, sizeof(buf)), seccomp_text(conf));
 	if (c->landlock && landlock_abi() == 0)
-		log_warn("Landlock: the kernel has none, or this h2d was built without: files are "
-			 "not restricted");
+		log_warn("Landlock: missing in the kernel or this build; files are not restricted");
 	if (c->seccomp != SECCOMP_OFF && !(seccomp_built() && seccomp_there()))
-		log_warn("seccomp: %s: system calls are not restricted",
-			seccomp_built() ? "the kernel has none" : "this h2d was built without");
+		log_warn("seccomp: missing in %s; system calls are not restricted",
+			seccomp_built() ? "the kernel" : "this build");
 }
 
 #ifdef HAVE_LINUX_LANDLOCK_H

@@ -160,7 +160,7 @@ static void acceptor_take(struct dispatch_host *host, int fd, const struct addr 
 			     : any_hand(a);
 
 	if (at < 0) {
-		log_peer(LEVEL_ERROR, "a connection is lost: no worker has room for it");
+		log_peer(LEVEL_ERROR, "connection dropped: no worker has room");
 		close(fd);
 		return;
 	}
@@ -207,7 +207,7 @@ static void serve(struct acceptor *a)
 	a->dispatch = dispatch_reuseport.start(&a->host);
 	if (a->dispatch == NULL) {
 		/* The master starts another. */
-		log_error("start: %s", strerror(errno));
+		log_error("start: %s; exiting", strerror(errno));
 		loop_stop(&a->loop);
 		return;
 	}
@@ -266,7 +266,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 		return 1;
 	case CTL_LOGS:
 		if (nfds > 0 && own >= 0 && dup2(fds[0], own) < 0)
-			log_error("reopened log: %s", strerror(errno));
+			log_error("reopening the log: %s", strerror(errno));
 		return 0;
 	default:
 		return ctl_link_unknown(msg);
@@ -277,7 +277,7 @@ static void master_gone(struct ctl_link *l)
 {
 	struct acceptor *a = LIST_ENTRY(l, struct acceptor, ctl);
 
-	log_notice("the master is gone: leaving");
+	log_notice("the master is gone; draining");
 	if (!a->args->heir)
 		serve(a);
 	drain(a, true, ~UINT64_C(0));
@@ -374,7 +374,7 @@ int acceptor_run(const struct gifts *args)
 	int rc = loop_init(&a.loop);
 
 	if (rc < 0) {
-		log_error("start: %s", strerror(-rc));
+		log_error("start: %s; exiting", strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	task_init(&a.flush, on_flush);
@@ -385,7 +385,7 @@ int acceptor_run(const struct gifts *args)
 	if (rc == 0)
 		rc = loop_run(&a.loop);
 	if (rc < 0)
-		log_error("%s", strerror(-rc));
+		log_error("cannot run: %s; exiting", strerror(-rc));
 	stop(&a);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -104,7 +104,7 @@ void access_logs_reopened(struct access_logs *l, const int *fds, unsigned n)
 	for (unsigned i = 0; i < l->n && i < n; i++) {
 		access_log_flush(&l->v[i]);
 		if (dup2(fds[i], l->v[i].fd) < 0)
-			log_error("reopened log: %s", strerror(errno));
+			log_error("reopening the log: %s", strerror(errno));
 	}
 }
 

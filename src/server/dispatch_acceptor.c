@@ -98,8 +98,8 @@ static void take_one(struct inbox *in, const struct fdpass *c)
 		return;
 	}
 	COUNT(accept_failures, 1);
-	log_peer(LEVEL_ERROR, "inbox: a connection is lost: %s",
-		c->fd < 0 ? "its descriptor did not come" : "nobody knows its listener");
+	log_peer(LEVEL_ERROR, "inbox: connection dropped: %s",
+		c->fd < 0 ? "no descriptor received" : "unknown listener");
 	if (c->fd >= 0)
 		close(c->fd);
 }
@@ -107,7 +107,7 @@ static void take_one(struct inbox *in, const struct fdpass *c)
 /* No event reports connections that wait already, nor the end. */
 static void try_again(struct dispatch *d, int error)
 {
-	log_peer(LEVEL_ERROR, "inbox: %s; trying again in %d ms", strerror(error), RETRY_MS);
+	log_peer(LEVEL_ERROR, "inbox: %s; retrying in %d ms", strerror(error), RETRY_MS);
 	timer_arm(&d->host->loop->wheel, &d->retry, clock_ms() + RETRY_MS);
 }
 

@@ -106,7 +106,7 @@ static void accept_failed(struct dispatch *d, int error)
 	struct loop *l = d->host->loop;
 
 	COUNT(accept_failures, 1);
-	log_peer(LEVEL_ERROR, "accept: %s; trying again in %d ms", strerror(error), RETRY_MS);
+	log_peer(LEVEL_ERROR, "accept: %s; retrying in %d ms", strerror(error), RETRY_MS);
 	timer_arm(&l->wheel, &d->retry, clock_ms() + RETRY_MS);
 	LIST_FOREACH(node, &d->sources)
 		if (SOURCE(node)->listener->shared)

@@ -66,7 +66,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 	t = from->tls != NULL ? tls_open(from->tls, fd) : tcp_open(fd);
 	COUNT(connections_total, 1);
 	if (t == NULL) {
-		log_peer(LEVEL_ERROR, "connection: out of memory");
+		log_peer(LEVEL_ERROR, "connection dropped: out of memory");
 		close(fd);
 		return;
 	}
@@ -301,7 +301,7 @@ static const char *worker_start(struct worker *w)
 		return "offload";
 	w->work_line = work_line_new(&w->loop, (unsigned)w->args->conf->limits.handler_threads);
 	if (w->work_line == NULL)
-		return "threads for handlers";
+		return "handler threads";
 	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
 	if (w->accounts == NULL)
 		return "accounts";
@@ -360,7 +360,7 @@ int worker_run(const struct gifts *args)
 	int rv = loop_init(&w.loop);
 
 	if (rv < 0) {
-		log_error("start: epoll: %s", strerror(-rv));
+		log_error("start: epoll: %s; exiting", strerror(-rv));
 		return EXIT_FAILURE;
 	}
 	sessions_init(&w.sessions, &w.loop);
@@ -368,7 +368,7 @@ int worker_run(const struct gifts *args)
 	worker_life_init(&w);
 	failed = worker_start(&w);
 	if (failed != NULL) {
-		log_error("start: %s: %s", failed, strerror(errno));
+		log_error("start: %s: %s; exiting", failed, strerror(errno));
 		return EXIT_FAILURE;
 	}
 	every_second(&w.second);
@@ -385,7 +385,7 @@ int worker_run(const struct gifts *args)
 	if (rv == 0 || rv == -EPIPE)
 		rv = loop_run(&w.loop);
 	if (rv < 0)
-		log_error("loop: %s", strerror(-rv));
+		log_error("cannot run: %s; exiting", strerror(-rv));
 	handler_slow_stop();
 	worker_stop(&w);
 	return rv == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

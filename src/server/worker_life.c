@@ -34,7 +34,7 @@ static void worker_life_serve(struct worker *w)
 	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
 	if (w->dispatch == NULL) {
 		/* The master starts another. */
-		log_error("start: %s: %s", conf_dispatch_name(w->args->conf->dispatch),
+		log_error("start: %s: %s; exiting", conf_dispatch_name(w->args->conf->dispatch),
 			strerror(errno));
 		loop_stop(&w->loop);
 	}
@@ -131,7 +131,7 @@ static void take_logs(struct worker *w, const int *fds, int nfds)
 	int own = gift_fd(w->args->error_log), n = own >= 0 && nfds > 0 ? 1 : 0;
 
 	if (n > 0 && dup2(fds[0], own) < 0)
-		log_error("reopened log: %s", strerror(errno));
+		log_error("reopening the log: %s", strerror(errno));
 	access_logs_reopened(&w->access_logs, fds + n, (unsigned)(nfds - n));
 }
 
@@ -181,7 +181,7 @@ static void master_gone(struct ctl_link *l)
 {
 	struct worker *w = LIST_ENTRY(l, struct worker, ctl);
 
-	log_notice("the master is gone: leaving");
+	log_notice("the master is gone; draining");
 	/* The queues close with the sockets, unless another master has them. */
 	if (!w->args->heir)
 		worker_life_serve(w);

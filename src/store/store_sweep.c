@@ -75,10 +75,10 @@ static void sweep_done(struct job *j)
 	struct sweep *s = LIST_ENTRY(j, struct sweep, job);
 
 	if (s->swept > 0)
-		log_notice("%s%.*s: %d left-overs of uploads removed", s->root, SLICE_ARG(s->dir),
+		log_notice("%s%.*s: removed %d left-over upload files", s->root, SLICE_ARG(s->dir),
 			s->swept);
 	else if (s->swept < 0)
-		log_warn("%s%.*s: not looked at for left-overs of uploads: %s", s->root,
+		log_warn("%s%.*s: cannot remove left-over upload files: %s", s->root,
 			SLICE_ARG(s->dir), strerror(-s->swept));
 	COUNT(folders_walked, s->quota.walks);
 	free(s);

@@ -119,10 +119,10 @@ static void check_asked(struct tls *t)
 	if (t->io.error != 0)
 		return;
 	if (t->renegotiates) {
-		broken(t, "renegotiation is refused");
+		broken(t, "renegotiation refused");
 	} else if (t->updates > KEY_UPDATES_MAX) {
 		COUNT(limit_key_updates, 1);
-		broken(t, "keys are changed too often");
+		broken(t, "too many key updates");
 	}
 }
 
@@ -184,7 +184,7 @@ static ssize_t tls_recv(struct transport *base, void *buf, size_t cap)
 	tls_bio_yield(&t->io, total);
 	t->barren = total > 0 ? 0 : t->barren + (e == SSL_ERROR_WANT_READ && !t->io.dry);
 	if (t->barren == BARREN_MAX)
-		broken(t, "records without content");
+		broken(t, "too many empty records");
 	check_asked(t);
 	/* WANT_READ: both buffers are empty, so dry covers all received bytes. */
 	if (e == SSL_ERROR_WANT_READ && t->io.dry)

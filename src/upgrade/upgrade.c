@@ -121,7 +121,7 @@ static void upgrade_fail(struct upgrade *u, const char *why)
 
 static void fail_ended(struct upgrade *u)
 {
-	upgrade_fail(u, u->said ? NULL : "the new program ended without a word");
+	upgrade_fail(u, u->said ? NULL : "the new program exited without a message");
 }
 
 void upgrade_abort(struct upgrade *u, const char *why)
@@ -249,7 +249,7 @@ static void on_message(struct upgrade *u, const char *msg)
 		if (upgrade_is(u, words[i].in) && is_word(words[i].what, msg) &&
 			words[i].heard(u, msg + strlen(words[i].what)))
 			return;
-	lose_other(u, "the new program says what this one does not understand");
+	lose_other(u, "the new program sent an unknown message");
 }
 
 static void on_channel(struct watch *w, uint32_t events)
@@ -262,7 +262,7 @@ static void on_channel(struct watch *w, uint32_t events)
 	while (w->active &&
 		((n = recv(w->fd, msg, sizeof(msg) - 1, MSG_DONTWAIT)) >= 0 || errno != EAGAIN)) {
 		if (n <= 0) {
-			lose_other(u, u->said ? NULL : "the new program ended without a word");
+			lose_other(u, u->said ? NULL : "the new program exited without a message");
 			return;
 		}
 		msg[n] = '\0';

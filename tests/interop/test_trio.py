@@ -89,11 +89,11 @@ def test_tickets(trio):
 	"""Rotated, while sessions are resumed on any machine."""
 	def do(_):
 		rotate = [os.path.join(SCRIPTS, "ticket-keys"), "rotate", "--force", trio.keys]
-		counts = [m.server.log_text().count("session tickets: the keys of") for m in trio.machines]
+		counts = [m.server.log_text().count("session tickets: using keys of") for m in trio.machines]
 		subprocess.run(rotate, check=True)
 		for m, n in zip(trio.machines, counts):
 			m.say("reload")
-			m.server.log.wait("session tickets: the keys of", count=n + 1)
+			m.server.log.wait("session tickets: using keys of", count=n + 1)
 	nothing_failed(trio.play("ticket keys rotated", do))
 
 

@@ -13,7 +13,7 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 def new_keys(server):
 	"""How many keys were made because the one before was old enough, by any master."""
-	return server.log_text().count("session tickets: a new key encrypts")
+	return server.log_text().count("session tickets: using a new key")
 
 
 def conf(server, keys):
@@ -92,11 +92,11 @@ class KeyFile:
 
 	def renew(self, server, keep):
 		"""A new key encrypts, and so many of those before it are still good; returns when the server has them."""
-		taken = server.log_text().count("session tickets: the keys of")
+		taken = server.log_text().count("session tickets: using keys of")
 		self.keys = [os.urandom(80), *self.keys[:keep]]
 		self.put(b"".join(self.keys))
 		server.reload()
-		assert server.log_text().count("session tickets: the keys of") > taken
+		assert server.log_text().count("session tickets: using keys of") > taken
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -119,7 +119,7 @@ def test_key_file(h2d, tmp_path, version):
 	assert first.come(oldest)
 	file.put(b"x" * 100)
 	servers[0].log.wait("keys have 80 bytes each, and nothing between them")
-	servers[0].log.wait("reload failed: ")
+	servers[0].log.wait("reload failed; ")
 	assert first.come(oldest)
 	assert "keys have 80 bytes each" in servers[0].run("-t", check=1).err
 	file.renew(servers[0], keep=0)
@@ -138,7 +138,7 @@ def test_a_key_file_that_changes(h2d, tmp_path):
 	server.baseline = None
 	server.lint.forget()
 	file.put(os.urandom(80))
-	server.log.wait("certificates, lists or keys have changed: the configuration is loaded again")
-	server.log.wait("session tickets: the keys of %s" % file.path)
+	server.log.wait("certificates, lists or keys have changed; reloading")
+	server.log.wait("session tickets: using keys of %s" % file.path)
 	server.wait_up(2)
 	assert not sessions.come()

@@ -285,4 +285,4 @@ def test_key_updates_a_second(h2d):
 		procs.wait_for(lambda: server.status()["totals"]["limit_key_updates"] == 1, said="it is cut")
 		attacker.close()
 		assert other.get("/").status == 200
-	server.log.wait(r"127\.0\.0\.1: TLS: keys are changed too often")
+	server.log.wait(r"127\.0\.0\.1: TLS: too many key updates")

@@ -103,7 +103,7 @@ def test_who_is_refused(server, people, version, who):
 		answer = ask(server, name, getattr(people, who), version=version, h1=i == 1)
 		assert answer.status == 400
 		assert b"the client certificate is refused" in answer.body
-	server.log.wait(r"connection 127\.0\.0\.1: its client certificate is refused: %s \(CN=%s\)" % (re.escape(REFUSED[who]), who))
+	server.log.wait(r"connection 127\.0\.0\.1: client certificate refused: %s \(CN=%s\)" % (re.escape(REFUSED[who]), who))
 	assert server.status()["totals"]["client_certificates_refused"] == 2
 	assert ask(server, "localhost", getattr(people, who), version=version).status == 200, "nobody asks there"
 

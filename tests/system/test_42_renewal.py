@@ -16,7 +16,7 @@ from test_40_tickets import Sessions
 from test_42_stapling import status
 from test_70_reload import LARGER, Held
 
-WISHED = "certificates, lists or keys have changed: the configuration is loaded again"
+WISHED = "certificates, lists or keys have changed; reloading"
 
 
 def text(*paths):
@@ -244,7 +244,7 @@ def test_half_a_pair(h2d, made, tmp_path):
 	server.start()
 	rename(files.cert, second[0])
 	server.log.wait(r"h2d\.conf:8: certificate-key %s: does not belong to certificate %s" % (files.key, files.cert))
-	server.log.wait("reload failed: generation 1 goes on")
+	server.log.wait("reload failed; generation 1 keeps serving")
 	assert are_shown(server, first)
 	write(str(tmp_path / "tls" / "of-nobody"), "")
 	os.unlink(files.key)
@@ -272,7 +272,7 @@ def test_once_a_minute(h2d, made, tmp_path):
 	files.renew(second)
 	taken(server, second)
 	files.renew(third)
-	server.log.wait(r"have changed again: they are taken up in \d+ s")
+	server.log.wait(r"have changed again; reloading in \d+ s")
 	assert are_shown(server, second)
 	procs.wait_for(lambda: shown(server) != ssl.PEM_cert_to_DER_cert(second[0]), 90, said="the third is shown")
 	taken(server, third)

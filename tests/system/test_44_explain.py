@@ -167,7 +167,7 @@ def test_the_log_says_the_same(tree):
 	with tree.connect("tcp") as c:
 		assert c.get("/no/f").status == 403
 	place = r"h2d\.conf:%d" % line_of(tree, "deny =")
-	tree.log.wait(r'debug .*request of 127\.0\.0\.1: GET /no/f; server "_".*; location "/no/".*; '
+	tree.log.wait(r'debug .*request from 127\.0\.0\.1: GET /no/f; server "_".*; location "/no/".*; '
 		r'deny "all" of "/no/" holds for 127\.0\.0\.1: refused \(.*' + place + r'\); status 403$')
 
 

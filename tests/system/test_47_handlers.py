@@ -197,7 +197,7 @@ def test_events_end_when_the_worker_leaves(handlers, speak, name, dispatch):
 	if name == "QUIT":
 		assert server.wait_exit(8) == 0
 	else:
-		server.log.wait("generation 1 is gone", deadline=8)
+		server.log.wait("generation 1 exited", deadline=8)
 
 
 def test_chat(handlers, speak):

@@ -137,16 +137,16 @@ def test_memory_is_bounded(make):
 	with server.connect("tcp") as c:
 		for i in range(200):
 			assert c.get("/many-%d/f.txt" % i).status == 404
-	server.log.wait("no further")
+	server.log.wait("not reporting further")
 	lines = server.log.find(TOLD)
-	assert len(lines) == 128 and "no further" in lines[-1], lines[-1]
+	assert len(lines) == 128 and "not reporting further" in lines[-1], lines[-1]
 
 
 @landlock
 def test_landlock(make):
 	"""What links may lead to is everywhere: workers may read what their user may, and write no more than before."""
 	server = make("follow-links = all", binary=HANDLERS)
-	server.log.wait("sandbox of the children: .*Landlock ABI [0-9]+ \\(all files to read: follow-links\\)")
+	server.log.wait("sandbox of child processes: .*Landlock ABI [0-9]+ \\(all files to read: follow-links\\)")
 	with server.connect("tcp") as c:
 		assert c.get("/t/sandbox/read?/etc/passwd").body == b"done"
 		assert c.get("/t/sandbox/write?" + server.path("www", "index.html")).body != b"done"

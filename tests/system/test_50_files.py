@@ -442,14 +442,14 @@ def test_full_image(h2d):
 			assert c.get("/" + name).body == body
 	totals = server.status()["totals"]
 	assert totals["cache_hits"] > 0 and totals["cache_misses"] > 0
-	assert len(server.log.wait("cache: max-size: .* no room for more")) == 1
+	assert len(server.log.wait(r"cache: max-size of \d+ bytes is used up")) == 1
 
 
 def test_max_size_past_what_an_image_holds(h2d):
 	"""It is said once, and what fits is used."""
 	server = h2d(image=True, sections='cache { max-size = "100G" }')
-	line, = server.log.wait("cache: max-size: .* bytes are used of it")
-	assert 3 << 30 < int(re.search(r"(\d+) bytes are used", line).group(1)) < 4 << 30
+	line, = server.log.wait(r"cache: max-size reduced to \d+ bytes")
+	assert 3 << 30 < int(re.search(r"reduced to (\d+) bytes", line).group(1)) < 4 << 30
 	assert server.connect("tcp").get("/").status == 200
 
 

@@ -187,7 +187,7 @@ def test_changes_while_it_is_sent(h2d, change, dispatch):
 	assert whole == (change in ("is replaced", "grows")), len(got)
 	if not whole:
 		assert time.monotonic() - begun < 30  # by no timeout
-		server.log.wait("big: changed while it was sent")
+		server.log.wait("big: changed during the response")
 	assert finish(other) == (read(server, "other"), True)
 	other.close()
 	with server.h1("tcp") as c:

@@ -564,7 +564,7 @@ def test_descriptors_run_out_for_an_image(h2d):
 		soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 		resource.prlimit(pid, resource.RLIMIT_NOFILE, (max(procs.descriptors(pid)) + 1, hard))
 		server.write("b.txt", b"new")
-		server.log.wait(r"a message is lost: Too many open files")
+		server.log.wait(r"message lost: Too many open files")
 		resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 		server.write("c.txt", b"newer")
 		for path, body in (("/a.txt", b"old"), ("/b.txt", b"new"), ("/c.txt", b"newer")):
@@ -581,9 +581,9 @@ def test_what_descriptors_ran_out_for_is_asked_for(h2d):
 	resource.prlimit(pid, resource.RLIMIT_NOFILE, (4, hard))
 	os.rename(server.path("access.log"), server.path("access.log.1"))
 	server.reopen_logs()
-	server.log.wait(r"a message is lost: Too many open files")
+	server.log.wait(r"message lost: Too many open files")
 	server.write("b.txt", b"new")
-	server.log.wait(r"a message is lost: Too many open files", count=3)  # or once more for the logs
+	server.log.wait(r"message lost: Too many open files", count=3)  # or once more for the logs
 	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 	def logged():
@@ -612,7 +612,7 @@ def test_a_log_that_descriptors_ran_out_for(h2d, name):
 
 	def lost():
 		with open(server.path("error.log.1")) as f:
-			return re.search("%s.*a message is lost" % name, f.read())
+			return re.search("%s.*message lost" % name, f.read())
 	procs.wait_for(lost, said="the message is lost")
 	resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 	new = os.stat(server.path("error.log")).st_ino

@@ -95,8 +95,8 @@ def test_files_that_others_hold(h2d, attack, source):
 				asks_everything(c)
 		totals = server.status()["totals"]
 		assert totals["limit_files"] > 0 and totals["files_open"] <= 120, totals
-	server.log.wait(r"client 127\.0\.\d+\.\d+: (has \d+ of \d+ open files, and others need some"
-		r"|an upload of \d+ bytes in \d+ s ends, as others wait)")
+	server.log.wait(r"client 127\.0\.\d+\.\d+: (holds \d+ of \d+ open files; others need some"
+		r"|cutting off an upload \(\d+ bytes in \d+ s\): others wait)")
 	assert len(server.log.find("others need some|others wait")) < 60
 
 
@@ -117,7 +117,7 @@ def test_held_files_go_on(h2d):
 			raw.until(lambda f: "END_STREAM" in f.flags and f.stream_id > 16)
 		for n in range(17, 32, 2):
 			assert b"".join(f.data for f in data_frames(raw, n)) == FILES["large"]
-	server.log.wait("replaced: changed while it was sent")
+	server.log.wait("replaced: changed during the response")
 
 
 def test_clients_of_a_proxy(h2d):
@@ -132,5 +132,5 @@ def test_clients_of_a_proxy(h2d):
 			assert raw.ping()
 		with server.connect() as c:
 			asks_everything(c)
-	line = server.log.wait(r"and others need some")[0]
+	line = server.log.wait("; others need some")[0]
 	assert re.search(r"client 192\.0\.2\.66: ", line), line

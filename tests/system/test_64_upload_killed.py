@@ -155,7 +155,7 @@ def test_sweep(make):
 	with open(os.path.join(folder(server), alive[0]), "rb") as f:
 		fcntl.flock(f, fcntl.LOCK_EX)
 		server.start()
-		server.log.wait("3 left-overs of uploads removed")
+		server.log.wait("removed 3 left-over upload files")
 		assert names(server) == sorted(other + alive)
 
 

@@ -687,7 +687,7 @@ def test_expires_at_start(new):
 	os.unlink(os.path.join(folder(server), ".h2d-" + lost[-32:]))
 	age(server, ".h2d-%s.part" % lost[-32:], 3700)
 	restart(server)
-	server.log.wait("left-overs of uploads removed")
+	server.log.wait(r"removed \d+ left-over upload files")
 	assert [ask(server, "h1-tcp", location).status for location in (*locations, done)] == [404, 204, 404]
 	assert len(names(server)) == 3
 	assert resumable.finish(server, "h1-tcp", locations[1], b"12345678").status == 201
@@ -704,7 +704,7 @@ def test_expires_by_the_longest(new):
 	for name in names(server):
 		age(server, name, 600 if young[-32:] in name else 3700)
 	restart(server)
-	server.log.wait("left-overs of uploads removed")
+	server.log.wait(r"removed \d+ left-over upload files")
 	assert [ask(server, "h1-tcp", location).status for location in (young, old)] == [204, 404]
 
 

@@ -128,7 +128,7 @@ def test_reload_and_wait(h2d):
 		raw.goaway()
 	out, err = waiting.communicate(timeout=procs.DEADLINE)
 	assert (waiting.returncode, out, err) == (0, "2 drained, 0 cut, 0 refused\n", "")
-	server.log.wait("generation 1 is gone: 2 drained, 0 cut, 0 refused")
+	server.log.wait("generation 1 exited: 2 drained, 0 cut, 0 refused")
 
 
 def test_reload_and_wait_for_what_is_cut(h2d):
@@ -188,10 +188,10 @@ def test_downloads_outlive_reload_and_upgrade(h2d, dispatch):
 	time.sleep(2.5)  # a second more than that, after which the master sends SIGTERM
 	server.upgrade()
 	time.sleep(2.5)
-	assert not server.log.find("connections cut|terminated")
+	assert not server.log.find("connections cut|terminating")
 	for download in held:
 		assert download.finish()
-	server.log.wait("generation [12] is gone: .* 0 cut", count=2)
+	server.log.wait("generation [12] exited: .* 0 cut", count=2)
 
 
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
@@ -201,8 +201,8 @@ def test_reload_timeout(h2d, dispatch):
 	server.reload()
 	server.log.wait("reload-timeout: 4 connections cut")
 	assert not any(download.finish() for download in held)
-	server.log.wait("generation 1 is gone: 0 drained, 4 cut")
-	assert not server.log.find("terminated")
+	server.log.wait("generation 1 exited: 0 drained, 4 cut")
+	assert not server.log.find("terminating")
 
 
 @pytest.mark.parametrize("end", ["QUIT", "KILL"])
@@ -284,7 +284,7 @@ def test_bad_reload_keeps_the_old(h2d, make):
 		seen = len(server.log.lines)
 		server.signal(signal.SIGHUP)
 		server.log.wait(pattern, since=seen)
-		server.log.wait("goes on", since=seen)
+		server.log.wait("keeps serving", since=seen)
 		assert c.get("/").status == 200, "even the old connections live on"
 	after = server.status()
 	assert after["generation"] == before["generation"]
@@ -380,9 +380,9 @@ def test_failed_reload_to_more_workers(h2d):
 		set(server.children()) - before), said="nine processes that stand still")
 	ask_forty(server)
 	os.kill(max(new), signal.SIGKILL)
-	server.log.wait("reload failed: generation 1 goes on")
+	server.log.wait("reload failed; generation 1 keeps serving")
 	ask_forty(server)
-	server.log.wait("was not up and does not leave: killed", count=7)
+	server.log.wait("ignored SIGTERM while starting; killing it", count=7)
 	os.kill(min(new), signal.SIGCONT)  # the keeper, which has no sockets
 	procs.wait_for(lambda: set(server.children()) == before, said="nobody of the failed generation is left")
 	ask_forty(server)
@@ -426,7 +426,7 @@ def test_a_certificate_that_is_gone(h2d, tmp_path, gone):
 	seen = len(server.log.lines)
 	server.signal(signal.SIGHUP)
 	server.log.wait(r"%s:%d: .*%s.*No such file" % (re.escape(server.conf_path), line, re.escape(path)), since=seen)
-	server.log.wait("reload failed: generation 1 goes on", since=seen)
+	server.log.wait("reload failed; generation 1 keeps serving", since=seen)
 	with server.socket("tls") as s:
 		assert b"other.example" in s.getpeercert(binary_form=True)
 	os.rename(path + ".away", path)
@@ -535,8 +535,8 @@ def test_a_reload_that_fails_halfway_has_taken_nothing(h2d, tmp_path, dispatch):
 				assert raw.status_of(1) == 200
 			assert [w["connections_total"] for w in unborn()] == [0, 0, 0]
 			forks.kill(last)
-			forks.wait(lambda: server.log.find("reload failed: generation 1 goes on"), said="the reload fails")
-		server.log.wait("generation 2 is gone: 0 drained, 0 cut, 0 refused")
+			forks.wait(lambda: server.log.find("reload failed; generation 1 keeps serving"), said="the reload fails")
+		server.log.wait("generation 2 exited: 0 drained, 0 cut, 0 refused")
 		for raw in raws:
 			raw.send(raw.headers(3, raw.head("/small")))
 			assert raw.status_of(3) == 200

@@ -155,7 +155,7 @@ def test_an_inbox_that_cannot_be_read(h2d):
 	with faults(server.worker_pids(), "recvmmsg", "ENOMEM"):
 		assert ask(server, "tcp", server.h1, "/small.txt", procs.DEADLINE)
 	assert faults.failed == 1
-	server.log.wait("inbox: Cannot allocate memory; trying again in")
+	server.log.wait("inbox: Cannot allocate memory; retrying in")
 	old = server.children()
 	server.baseline = None
 	with faults(server.worker_pids(), "recvmmsg", "ENOMEM"):
@@ -296,7 +296,7 @@ def test_a_child_that_would_not_be_confined(h2d, call, what):
 	"""It does not serve: a reload fails, and a process that comes anew is tried until it is confined. The log says why."""
 	server, faults = started(h2d, dispatch="acceptor", workers=2)
 	reloads = Reloads(server)
-	said = what + ": Cannot allocate memory: this process would not be confined, and ends"
+	said = what + ": Cannot allocate memory: cannot apply the sandbox; exiting"
 	old = [server.pid, *server.children()]
 	with faults(old, call, "ENOMEM", times=EVER, others=True):
 		reloads.try_one()
@@ -400,10 +400,10 @@ def test_a_pid_file_that_cannot_be_written(h2d):
 	server.lint.forget()
 	with faults([old, *server.children()], "pwrite", "EIO", times=EVER, others=True):
 		server.signal(signal.SIGUSR2)
-		server.log.wait(r"pid file .*: Input/output error; trying again each second")
+		server.log.wait(r"pid file .*: Input/output error; retrying every second")
 		server.log.wait(r"upgraded: pid %d" % old)
 		assert ask(server, "tcp", server.h1, "/small.txt", procs.DEADLINE)
-	server.log.wait(r"pid file .* names process \d+ now")
+	server.log.wait(r"pid file .* now contains process \d+")
 	procs.wait_for(server.find_heir, said="the new master in the pid file")
 	server.reload()
 	server.wait_up()
@@ -455,7 +455,7 @@ def test_sendfile_where_nothing_is_in_memory(h2d, dispatch, error):
 			assert c.get("/big").body == sendfile.read(server, "big")
 		assert c.get("/other").body == sendfile.read(server, "other")
 	assert faults.failed > 0 and sendfile.pieces(server) == 0
-	said = server.log.find("sendfile: the file system of /big does not say what is in memory")
+	said = server.log.find("sendfile: the file system of /big does not report cached data")
 	assert len(said) == (error == "EOPNOTSUPP"), said
 	with server.h1("tcp") as c:
 		assert c.get("/big").body == sendfile.read(server, "big")

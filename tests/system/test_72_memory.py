@@ -100,7 +100,7 @@ def test_it_takes_half_after_a_kill(group, h2d):
 		subprocess.run(["head", "-c", str(100 * MB), "/dev/zero"], stdout=rest, preexec_fn=lambda: enter(path), check=True)
 		server = h2d.new(files=many(48), preexec=lambda: enter(path))
 		server.spawn()
-		server.log.wait("was killed for want of memory: from now on the cache takes 16 MiB at most")
+		server.log.wait("was killed: out of memory; limiting the cache to 16 MiB")
 		server.wait_listening()
 		server.wait_settled()
 		before = kills(path)

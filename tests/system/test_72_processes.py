@@ -82,7 +82,7 @@ def test_crash_is_an_alert(h2d):
 
 def rests(server):
 	"""For how many ms slots were to stay empty; deaths that are mended at once are not among them."""
-	return [int(re.search(r"in (\d+) ms", line).group(1)) for line in server.log.find(r"started again in \d+ ms")]
+	return [int(re.search(r"in (\d+) ms", line).group(1)) for line in server.log.find(r"restarting the process in \d+ ms")]
 
 
 def kill_until_it_rests(server, ms):
@@ -261,11 +261,11 @@ def test_shutdown_delay(h2d, dispatch):
 def test_the_end_of_a_shutdown_delay(h2d, end):
 	server = h2d(conf="shutdown-delay = %d" % (1 if end == "time" else 600))
 	server.signal(signal.SIGQUIT)
-	server.log.wait("about to leave")
+	server.log.wait("shutting down: ")
 	if end != "time":
 		server.signal(getattr(signal, "SIG" + end))
 	assert server.wait_exit() == 0
-	server.log.wait("generation 1 is gone: 0 drained, 0 cut, 0 refused")
+	server.log.wait("generation 1 exited: 0 drained, 0 cut, 0 refused")
 
 
 @pytest.mark.parametrize("name", ["HUP", "QUIT", "master killed"])
@@ -386,7 +386,7 @@ def test_descriptors_after_reloads(h2d):
 	server.reload()
 	server.wait_up(2)
 	server.wait_image(before)
-	server.log.wait("generation 1 is gone|gone")
+	server.log.wait("generation 1 exited")
 	server.wait_quiet()
 	master = server.settled_kinds(server.pid)
 	worker = server.settled_kinds(server.live_workers()[0]["pid"])

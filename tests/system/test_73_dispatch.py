@@ -416,7 +416,7 @@ def test_a_reload_takes_what_waits_along(acceptor):
 		server.reload()
 		hear_all(raws)
 		os.kill(old[0], signal.SIGKILL)
-	server.log.wait("generation 1 is gone: .* 0 refused")
+	server.log.wait("generation 1 exited: .* 0 refused")
 	server.wait_up(2)
 
 

@@ -50,7 +50,7 @@ CPU = "worker-cpu-affinity = auto  balance = cpu"
 def test_cpu(h2d):
 	server = h2d(workers=4, listens=("tcp",), conf=CPU)
 	assert server.status()["balance"] == "cpu"
-	server.log.wait("connections are balanced by cpu")
+	server.log.wait("balancing connections by cpu")
 	on_each_cpu(server, 4)
 
 

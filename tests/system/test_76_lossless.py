@@ -68,7 +68,7 @@ def check_storm(server, found):
 			assert f.read() == upload_body("storm%d" % number)
 	assert found["counts"]["downloads"] == ROLES["download"] and found["counts"]["uploads"] == ROLES["upload"]
 	server.wait_quiet()
-	procs.wait_for(lambda: len(server.log.find("is gone: ")) == server.status()["generation"] - 1,
+	procs.wait_for(lambda: len(server.log.find(" exited: ")) == server.status()["generation"] - 1,
 		said="all generations but one are gone")
 	assert not server.log.find(r"[1-9]\d* (cut|refused)|connections cut|reload failed")
 

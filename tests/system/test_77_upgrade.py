@@ -339,10 +339,10 @@ def nothing_changed(server, before):
 
 FAILING = {
 	"no program": ("not a program\n", r"cannot run .*/h2d: Exec format error"),
-	"leaves": ("#!/bin/sh\nexit 1\n", r"the new program ended without a word"),
-	"is killed": ("#!/bin/sh\nkill -9 $$\n", r"the new program ended without a word"),
-	"is another": ("#!/bin/true\n", r"the new program ended without a word"),
-	"leaves a child": ("#!/bin/sh\nsleep 600 &\necho $! > %s/child\nexit 1\n", r"the new program ended without a word"),
+	"leaves": ("#!/bin/sh\nexit 1\n", r"the new program exited without a message"),
+	"is killed": ("#!/bin/sh\nkill -9 $$\n", r"the new program exited without a message"),
+	"is another": ("#!/bin/true\n", r"the new program exited without a message"),
+	"leaves a child": ("#!/bin/sh\nsleep 600 &\necho $! > %s/child\nexit 1\n", r"the new program exited without a message"),
 }
 
 
@@ -391,7 +391,7 @@ def test_a_fault_in_the_configuration(h2d):
 		server.put_conf(text)
 		done = server.run("--pid-file", server.pid_path, "-s", "upgrade", check=1)
 		assert re.search(r"h2d\.conf:\d+: ", done.err), done.err
-		server.log.wait("upgrade failed: process %d goes on" % server.pid)
+		server.log.wait("upgrade failed; process %d keeps serving" % server.pid)
 		nothing_changed(server, before)
 	server.put_conf(server.conf_text)
 	server.upgrade()
@@ -454,7 +454,7 @@ def test_stop_before_the_new_program_has_said_who_it_is(own):
 	procs.wait_for(lambda: procs.stopped(server.pid), said="the master stands still")
 	for number in (signal.SIGUSR2, signal.SIGTERM, signal.SIGCONT):
 		server.signal(number)
-	server.log.wait("upgrade: h2d is to stop")
+	server.log.wait("upgrade: h2d is stopping")
 	assert server.wait_exit() == 0
 	procs.wait_for(lambda: not procs.group_members(server.pid), said="nobody is left")
 
@@ -527,7 +527,7 @@ def test_the_new_master_dies_at_each_step(h2d, tmp_path, dispatch):
 					if said.startswith(b"taken"):  # it takes a turn of its loop more or less
 						break
 				steps.kill(steps.new)
-				steps.wait(lambda: len(server.log.find("upgrade failed: process %d goes on" % server.pid)) > n,
+				steps.wait(lambda: len(server.log.find("upgrade failed; process %d keeps serving" % server.pid)) > n,
 					"the old one goes on")
 			goes_on(server, server.pid, 1)
 		server.upgrade()
@@ -605,7 +605,7 @@ def test_the_old_master_stands_still(h2d, number):
 			said = steps.step()
 		steps.step()
 		server.signal(number)
-		steps.wait(lambda: server.log.find("process %d has no last word" % old), "the new one goes on alone")
+		steps.wait(lambda: server.log.find("process %d sent no final message" % old), "the new one goes on alone")
 		steps.release(steps.new)
 	assert server.find_heir()
 	procs.wait_for(lambda: server.status()["generation"] == 3, said="it was asked, too")
@@ -664,8 +664,8 @@ def test_programs_of_other_ages(own):
 	assert {name for name in names if not re.search(r"_\d+/any$|^h2d/unix/\d+/\d+$", name)} == {
 		"h2d/upgrade", "h2d/tickets", "h2d/pid-file", "h2d/reign", "h2d/doubts", "h2d/keeper"}
 	assert not [name for name in procs.descriptors(server.heir).values() if "song" in name or "of-old" in name]
-	server.log.wait(r"\(h2d/song\) was passed: ")
-	server.log.wait("session tickets of before are not known here")
+	server.log.wait(r"\(h2d/song\) not used: ")
+	server.log.wait("session tickets: old keys are unusable")
 	for how in server.ports:
 		with server.connect(how) as c:
 			assert c.get("/").status == 200

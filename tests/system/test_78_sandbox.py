@@ -118,7 +118,7 @@ def test_capabilities_can_be_kept(h2d):
 		status = status_of(pid)
 		assert int(status["CapEff"], 16) != 0, kind
 		assert status["NoNewPrivs"] == "1", kind
-	server.log.wait("sandbox of the children: .*capabilities as the user's")
+	server.log.wait("sandbox of child processes: .*the user's capabilities")
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_files_out_of_reach(inside):
 	there.refuses("become", "/bin/false")
 	assert there.tries("read", server.path("www", "page")) == "done"
 	assert there.tries("read", server.path("www", "files", "kept")) == "done"
-	server.log.wait(r"sandbox of the children: no_new_privs, no capabilities, Landlock ABI \d")
+	server.log.wait(r"sandbox of child processes: no_new_privs, no capabilities, Landlock ABI \d")
 
 
 @landlock
@@ -156,7 +156,7 @@ def test_files_without_landlock(inside):
 	assert there.tries("write", server.path("www", "page")) == "done"
 	assert there.tries("write", server.path("www", "new")) == "done"
 	there.refuses("read", "/etc/shadow")
-	server.log.wait("sandbox of the children: .*Landlock off")
+	server.log.wait("sandbox of child processes: .*Landlock off")
 
 
 @landlock
@@ -299,7 +299,7 @@ def test_system_calls_are_refused(inside):
 		if SANITIZED and what in ("fork", "ptrace", "signal", "code"):
 			continue  # the sanitizer's own tools need these
 		there.refuses(what, args.get(what, ""))
-	there.server.log.wait("sandbox of the children: .*, seccomp$")
+	there.server.log.wait("sandbox of child processes: .*, seccomp$")
 	for kind, pid in children(there.server).items():
 		# A keeper that has just begun is not in it yet.
 		procs.wait_for(lambda: [status_of(pid)[what] for what in ("Seccomp", "NoNewPrivs")] == ["2", "1"], said=kind)
@@ -363,7 +363,7 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 		said = {family: c.get("/t/shared/%s?%s" % (what, family)).body for family in ("tcp", "unix")}
 		assert said["unix"] == b"done"
 		assert said["tcp"] == (b"done" if dispatch == "reuseport" else b"ENOENT"), said
-		server.log.wait("a socket of .*took no connections any more, and does again: a worker may have been taken over")
+		server.log.wait("a socket of .* was shut down; reopened it: a worker may be compromised")
 		# Before that a connection would have the worker wait for the next one.
 		procs.wait_for(lambda: none_waits(server.pid), said="all are mended")
 		procs.wait_for(lambda: procs.listens(server.admin_path), said="the admin's is mended")
@@ -409,7 +409,7 @@ def test_a_flood_of_messages(h2d, handlers, what):
 	before = len(server.log.lines)
 	with server.connect("tcp") as c:
 		assert c.get("/t/shared/say?%d,%d,%d" % (what, size, FLOOD)).body == b"done"
-	server.log.wait("says more than 256 messages a second: they wait")
+	server.log.wait("sends more than 256 messages a second; delaying them")
 	server.reload()
 	said = [line for line in server.log.lines[before:] if " master: " in line]
 	assert len(said) < 60, said
@@ -447,7 +447,7 @@ def test_a_socket_that_lingers_at_the_master(h2d, handlers):
 	with socket.create_server(("127.0.0.1", 0)) as port:
 		with server.connect("tcp") as c:
 			c.send(path="/t/shared/linger?%d" % port.getsockname()[1])
-			server.log.wait("sends descriptors, which it never does: it may have been taken over, and is ended")
+			server.log.wait("sent unexpected descriptors, may be compromised; killing it")
 		began = time.monotonic()
 		server.reload()
 		assert time.monotonic() - began < 30  # it lingers for 60 s
@@ -468,7 +468,7 @@ def test_the_keeper_is_told_elsewhere(h2d, handlers):
 		return server.status()["totals"]["doubts_timed_out"] == before
 	with server.connect("tcp") as c:
 		assert c.get("/t/shared/doubts").body == b"done"
-	server.log.wait("was shut down, and is another one now: a worker may have been taken over")
+	server.log.wait("was shut down; replacing it: a worker may be compromised")
 	procs.wait_for(are_told, said="uploads that do not wait for the keeper's answer in vain")
 	assert procs.mostly(are_told)
 
@@ -481,7 +481,7 @@ def test_system_calls_without_seccomp(inside, how):
 	args = arguments(there.server)
 	for what in ("fork", "exec", "socket", "connect", "code"):
 		assert there.tries(what, args.get(what, "")) == "done", what
-	there.server.log.wait("sandbox of the children: .*, seccomp %s$" % {"off": "off", "log": "logs"}[how])
+	there.server.log.wait("sandbox of child processes: .*, seccomp %s$" % {"off": "off", "log": "logs"}[how])
 
 
 @landlock

@@ -33,8 +33,8 @@ def test_a_stopped_worker_is_replaced(h2d):
 	pid = server.live_workers()[0]["pid"]
 	os.kill(pid, signal.SIGSTOP)
 	ask_many(server, 40)
-	server.log.wait(r"worker 0 \(process %d\) has stood still for 2 s: it is ended" % pid)
-	server.log.wait("worker 0 stands still: worker 1 accepts from its sockets")
+	server.log.wait(r"worker 0 \(process %d\) hung for 2 s; killing it" % pid)
+	server.log.wait("worker 0 hangs; worker 1 accepts from its sockets")
 	server.log.wait(r"process %d, generation 1\) killed by signal 9" % pid)
 	server.wait_up()
 
@@ -49,9 +49,9 @@ def test_a_worker_that_stands_still_is_steered_away_from(h2d, dispatch):
 		ask_many(server, 40)
 	finally:
 		os.kill(pid, signal.SIGCONT)
-	server.log.wait(r"worker 0 \(process %d\) turns again" % pid)
+	server.log.wait(r"worker 0 \(process %d\) runs again" % pid)
 	ask_many(server, 40)
-	assert server.live_workers()[0]["pid"] == pid and not server.log.find("it is ended")
+	assert server.live_workers()[0]["pid"] == pid and not server.log.find("killing it")
 
 
 def hold_all_of_one(server, n):
@@ -77,7 +77,7 @@ def test_a_full_worker_lends_its_sockets(h2d, dispatch, balance):
 	server = h2d(workers=2, listens=("tcp",), dispatch=dispatch, files={"large": bytes(1 << 20)},
 		conf="worker-connections = 24\nlog-level = info\nbalance = " + balance)
 	held, slot = hold_all_of_one(server, 24)
-	server.log.wait("worker %d is full: worker %d accepts from its sockets" % (slot, 1 - slot))
+	server.log.wait("worker %d is full; worker %d accepts from its sockets" % (slot, 1 - slot))
 	for _ in range(10):
 		ask_many(server, 2)
 	for raw in held:
@@ -109,7 +109,7 @@ def test_a_worker_that_spins_is_ended_when_its_master_is_gone_too(h2d):
 	os.kill(server.pid, signal.SIGKILL)
 	server.process.wait()
 	server.expect_exit(-signal.SIGKILL)
-	server.log.wait("the master is gone, and this process has stood still for 2 s: it ends")
+	server.log.wait("the master is gone, and this process hung for 2 s; aborting")
 	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
 
 
@@ -118,7 +118,7 @@ def test_a_stopped_keeper_is_replaced(h2d):
 	server.baseline = None
 	keeper = server.keeper()
 	os.kill(keeper, signal.SIGSTOP)
-	server.log.wait("keeper .*has stood still for 2 s")
+	server.log.wait("keeper .*hung for 2 s")
 	procs.wait_for(lambda: server.status()["keeper"] not in (0, keeper), said="another keeper")
 	server.wait_image()
 
@@ -133,7 +133,7 @@ def test_a_stopped_acceptor_is_replaced(h2d):
 	acceptor = server.acceptor()
 	os.kill(acceptor, signal.SIGSTOP)
 	ask_many(server, 40)
-	server.log.wait(r"acceptor \(process %d\) has stood still for 2 s: it is ended" % acceptor)
+	server.log.wait(r"acceptor \(process %d\) hung for 2 s; killing it" % acceptor)
 	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
 	before.send(before.headers(3))
 	assert before.status_of(3) == 200
@@ -153,10 +153,10 @@ def test_an_acceptor_that_stands_still_is_steered_away_from(h2d, listens):
 			procs.wait_for(lambda: all(server.listening(pid) for pid in server.worker_pids()), said="all have its sockets")
 	finally:
 		os.kill(acceptor, signal.SIGCONT)
-	server.log.wait(r"acceptor \(process %d\) turns again" % acceptor)
+	server.log.wait(r"acceptor \(process %d\) runs again" % acceptor)
 	for how in listens:
 		ask_many(server, 40, how)
-	assert server.acceptor() == acceptor and not server.log.find("it is ended")
+	assert server.acceptor() == acceptor and not server.log.find("killing it")
 	if listens == ("tcp",):
 		procs.wait_for(lambda: not any(server.listening(pid) for pid in server.worker_pids()), said="they do not any more")
 
@@ -166,7 +166,7 @@ def test_an_acceptor_that_is_gone_is_missed_by_nobody(h2d):
 	server = h2d(workers=2, dispatch="acceptor", listens=("tcp",), conf="worker-watchdog = 3600")
 	acceptor = server.acceptor()
 	os.kill(acceptor, signal.SIGSTOP)
-	server.log.wait("acceptor stands still: the workers accept from its sockets")
+	server.log.wait("acceptor hangs; the workers accept from its sockets")
 	os.kill(acceptor, signal.SIGKILL)
 	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
 	ask_many(server, 40)
@@ -179,7 +179,7 @@ def test_it_can_be_switched_off(h2d):
 	pid = server.live_workers()[0]["pid"]
 	os.kill(pid, signal.SIGSTOP)
 	time.sleep(1.5)  # more than a look
-	assert procs.running(pid) and not server.log.find("stood still")
+	assert procs.running(pid) and not server.log.find("hung")
 	os.kill(pid, signal.SIGCONT)
 	server.wait_up()
 
@@ -215,7 +215,7 @@ def test_a_crash_is_told(h2d, what, words):
 	version = server.run("-V", check=0).out
 	assert said.endswith("; build " + re.search(r"^build ([0-9a-f]{16,})$", version, re.M).group(1))
 	server.wait_up()
-	assert not server.log.find("started again in")
+	assert not server.log.find("restarting the process in")
 
 
 if SANITIZED:  # which tells of a crash in its own words

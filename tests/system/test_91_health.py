@@ -15,12 +15,12 @@ def test_image(h2d, dispatch):
 	server = h2d(dispatch=dispatch, workers=2, conf="health-waits-for-cache = true", files={"page": "page"})
 	says(server)
 	assert server.status()["image"] > 0 and health(server) == (200, b"ok\n") == health_of_admin(server)
-	said = [line.rpartition("health says ")[2] for line in server.log.find("health says")]
-	assert said in (["503: image", "200 again"], [])
+	said = [line.rpartition("health check ")[2] for line in server.log.find("health check")]
+	assert said in (["fails: image", "passes again"], [])
 
 
 def test_image_of_nothing(h2d):
 	"""Without a cache none is waited for, and by default none is either."""
 	for conf in ("health-waits-for-cache = true  cache { max-size = 0 }", ""):
 		server = h2d(listens=("tcp",), conf=conf)
-		assert health(server) == (200, b"ok\n") and not server.log.find("health says")
+		assert health(server) == (200, b"ok\n") and not server.log.find("health check")

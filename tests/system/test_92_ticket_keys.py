@@ -31,7 +31,7 @@ def read(path):
 
 
 def taken(server):
-	return server.log_text().count("session tickets: the keys of")
+	return server.log_text().count("session tickets: using keys of")
 
 
 def push(file, machines):

@@ -261,7 +261,7 @@ def test_only_the_dead_are_swept(machines):
 	two.expect_exit(-signal.SIGKILL)
 	two.wait_exit()
 	three.start()
-	three.log.wait("1 left-overs of uploads removed")
+	three.log.wait("removed 1 left-over upload files")
 	assert len(names(one)) == 1
 	c, stream = streams[0]
 	c.send_body(stream, b"cd")
@@ -279,7 +279,7 @@ def test_locks_that_are_lost(machines):
 	wait_held(one, 1)
 	one.export.order("lose")
 	three.start()
-	three.log.wait("1 left-overs of uploads removed")
+	three.log.wait("removed 1 left-over upload files")
 	one.allow_fault("upload to", "its hidden name is gone")
 	c.send_body(stream, b"cd")
 	assert c.response(stream).status == 500

@@ -363,7 +363,7 @@ TEST(map_refuses)
 	start();
 	make(&img, 9);
 	v = open_map(&img, 10);
-	ck_assert_str_eq(v->fault, "another number than announced");
+	ck_assert_str_eq(v->fault, "not the announced number");
 	image_map_close(&v);
 
 	ck_assert_int_eq(image_build(&catalog, 1, 10, &other), 0);

@@ -128,7 +128,7 @@ TEST(takes_a_new_log)
 	n = pread(log, text, sizeof(text) - 1, 0);
 	ck_assert_int_gt(n, 0);
 	text[n] = '\0';
-	ck_assert_ptr_nonnull(strstr(text, "unknown message 1"));
+	ck_assert_ptr_nonnull(strstr(text, "unknown control message 1"));
 }
 
 TEST(caches_nothing_if_told_so)
@@ -729,7 +729,7 @@ TEST(out_of_descriptors)
 	WAIT(has("/a", "one"));
 	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_LOGS }, &log, 1), 0);
 	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_UP }, NULL, 0), 0);
-	wait_text(log, text, "unknown message 1");
+	wait_text(log, text, "unknown control message 1");
 	ck_assert_int_eq(prlimit(keeper, RLIMIT_NOFILE, NULL, &before), 0);
 	/* Only what lets it be raised again. */
 	few.rlim_max = before.rlim_max;
@@ -738,7 +738,7 @@ TEST(out_of_descriptors)
 	wait_text(log, text, "Too many open files");
 	ck_assert_int_eq(prlimit(keeper, RLIMIT_NOFILE, &before, NULL), 0);
 	WAIT(has("/a", "two"));
-	wait_text(log, text, "images are made again");
+	wait_text(log, text, "building images again");
 	said = strstr(text, "Too many open files");
 	ck_assert_ptr_null(strstr(said + 1, "Too many open files"));
 	close(log);

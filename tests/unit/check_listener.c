@@ -282,7 +282,7 @@ TEST(unix_other_file)
 	close(fd);
 	parse(text);
 	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
-	ck_assert_msg(strstr(err, "no socket") != NULL, "%s", err);
+	ck_assert_msg(strstr(err, "not a socket") != NULL, "%s", err);
 	ck_assert_int_eq(lstat(path, &st), 0);
 	unlink(path);
 

@@ -1602,12 +1602,12 @@ TEST(drained)
 	up_both(2);
 	ck_assert(m.outcome.last.drained);
 	ck_assert_uint_eq(m.outcome.last.request, 2);
-	ck_assert_ptr_nonnull(strstr(m.outcome.last.text, "health says 503 still"));
+	ck_assert_ptr_nonnull(strstr(m.outcome.last.text, "health check still fails"));
 	end_turn();
 	ck_assert(!health_has(&m, BOARD_HEALTH_DRAINED));
 	ck_assert(!m.outcome.last.drained);
 	ck_assert_uint_eq(m.outcome.last.request, 3);
-	ck_assert_str_eq(m.outcome.last.text, "undrained: health says 200");
+	ck_assert_str_eq(m.outcome.last.text, "undrained: health check passes");
 }
 
 /* From the start to the first image: a reload begins with that of the generation before. */

@@ -585,7 +585,8 @@ TEST_EACH(names_the_peer, 2)
 	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	ck_assert_msg(
 		strstr(text, _i == 0 ? " 192.0.2.7: TLS: bad record mac\n"
-				     : " 192.0.2.7: TLS handshake: no shared cipher\n") != NULL,
+				     : "connection 192.0.2.7: TLS handshake: no shared cipher\n") !=
+			NULL,
 		"%s", text);
 	close(fd);
 }

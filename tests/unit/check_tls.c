@@ -741,7 +741,7 @@ TEST(key_updates_a_second)
 	clock_set(6999000, (struct timespec){ 0 });
 	ck_assert_int_eq(counters->limit_key_updates, limit);
 	ck_assert_int_eq(change_keys(&l), -EPROTO);
-	ck_assert_str_eq(l.server->reason, "keys are changed too often");
+	ck_assert_str_eq(l.server->reason, "too many key updates");
 	ck_assert_int_eq(counters->limit_key_updates, limit + 1);
 	link_close(&l);
 }
@@ -764,7 +764,7 @@ TEST(renegotiation)
 	while (l.serror == 0)
 		server_step(&l, REQUEST);
 	ck_assert_int_eq(l.serror, -EPROTO);
-	ck_assert_str_eq(l.server->reason, "renegotiation is refused");
+	ck_assert_str_eq(l.server->reason, "renegotiation refused");
 	pump(&l, REQUEST, client_is_told);
 	ck_assert(!l.ceof);
 	link_close(&l);

@@ -324,8 +324,7 @@ TEST(old_undoes)
 	waitpid(pid, NULL, 0);
 	pid = 0;
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
-	ck_assert_str_eq(
-		heard, "undo;the new program says what this one does not understand;undo;");
+	ck_assert_str_eq(heard, "undo;the new program sent an unknown message;undo;");
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 	begin();
 	upgrade_abort(&u, "enough");
@@ -342,12 +341,11 @@ TEST_ROWS(old_does_not_understand, wrong)
 	if (*wrong[_i] == '\0') {
 		shutdown(other, SHUT_RDWR);
 		ck_assert_int_eq(loop_turn(&loop, 0), 0);
-		ck_assert_str_eq(heard, "the new program ended without a word;");
+		ck_assert_str_eq(heard, "the new program exited without a message;");
 	} else {
 		say("text no");
 		say(wrong[_i]);
-		ck_assert_str_eq(
-			heard, "no;the new program says what this one does not understand;");
+		ck_assert_str_eq(heard, "no;the new program sent an unknown message;");
 	}
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 }
