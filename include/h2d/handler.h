@@ -14,7 +14,7 @@
  *
  * If a handler does not reply within timeouts.handler (60 seconds), while h2d waits for nothing
  * else, h2d calls gone() and answers 503. If a call blocks the loop, and with it all clients of the
- * worker, for over 100 milliseconds, the log names it: "handler kv held the loop up for 340 ms, at
+ * worker, for over 100 milliseconds, the log names it: "handler kv blocked the loop for 340 ms:
  * GET /kv/x".
  *
  * A handler gives one reply: it calls one h2d_reply_*() other than h2d_reply_header() once, from

@@ -29,12 +29,10 @@ static _Noreturn void handler_conf_refuse(const struct h2d_worker *w, const char
 
 	if (v->kind == KEY_NONE)
 		snprintf(text, sizeof(text),
-			"handler %s asked for the key \"%.64s\", which conf.def has not for %s "
-			"(%s)",
-			w->handler->name, key, handler_worker_section(w), call);
+			"handler %s: conf.def has no key \"%.64s\" for %s (%s)", w->handler->name,
+			key, handler_worker_section(w), call);
 	else
-		snprintf(text, sizeof(text),
-			"handler %s asked for %s, and its key \"%.64s\" is %s (%s)",
+		snprintf(text, sizeof(text), "handler %s read %s, but its key \"%.64s\" is %s (%s)",
 			w->handler->name, key_kinds[wanted], key, key_kinds[v->kind], call);
 	assert_end(text);
 }
@@ -163,8 +161,7 @@ static const struct handler_metric *row_of(
 
 	if (row != NULL && (row->bounds != NULL) == histogram)
 		return row;
-	snprintf(text, sizeof(text),
-		"handler %s asked for the %s \"%.64s\", which metrics.def has not for %s (%s)",
+	snprintf(text, sizeof(text), "handler %s: metrics.def has no %s \"%.64s\" for %s (%s)",
 		w->handler->name, histogram ? "histogram" : "counter", name,
 		handler_worker_section(w), call);
 	assert_end(text);

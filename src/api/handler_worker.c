@@ -30,10 +30,10 @@ const char *handler_refused_cure(int error)
 {
 	switch (error) {
 	case EACCES:
-		return "; if modes allow it, look at read, write and network of section sandbox";
+		return "; if modes allow it, check read, write and network in section sandbox";
 	case EPERM:
 	case ENOSYS:
-		return "; look at network and syscalls of section sandbox";
+		return "; check network and syscalls in section sandbox";
 	default:
 		return "";
 	}
@@ -51,7 +51,7 @@ void handler_refused_look(const char *handler, int error)
 		if (told[i] == handler)
 			return;
 	told[ntold++] = handler;
-	log_warn("handler %s: its work was refused something: %s%s", handler, strerror(error),
+	log_warn("handler %s: its work was denied access: %s%s", handler, strerror(error),
 		handler_refused_cure(error));
 }
 
@@ -74,7 +74,7 @@ static int allow_websockets(struct http_env *env, const struct h2d_handler *hand
 	env->api->websockets = websockets_new(env->api->websocket_memory);
 	env->conf.websockets = env->api->websockets != NULL;
 	if (env->api->websockets == NULL)
-		log_error("start: handlers: out of memory");
+		log_error("handlers: out of memory; exiting");
 	return env->api->websockets != NULL ? 0 : -1;
 }
 
@@ -97,7 +97,7 @@ static int handler_worker_start(struct h2d_worker *w)
 	handler_call_exit();
 	if (rc < 0) {
 		w->started = false;
-		log_error("start: handler %s: worker_init() failed%s%s%s", w->handler->name,
+		log_error("handler %s: worker_init() failed%s%s; exiting%s", w->handler->name,
 			error != 0 ? ": " : "", error != 0 ? strerror(error) : "",
 			handler_refused_cure(error));
 	}
@@ -122,7 +122,7 @@ int handlers_start(struct http_env *env)
 		asked = atexit(exits) == 0;
 	env->api->workers = calloc(t->nroutes + 1, sizeof(*env->api->workers));
 	if (env->api->workers == NULL) {
-		log_error("start: handlers: out of memory");
+		log_error("handlers: out of memory; exiting");
 		return -1;
 	}
 	for (unsigned i = 0; i < t->nroutes && rc == 0; i++) {

@@ -44,12 +44,11 @@ static bool breaks_word(struct reply_stream *s, struct body *b, size_t n)
 		return false;
 	if (n == 0)
 		HANDLER_SLIP(b->req,
-			"its content ends %" PRIu64
-			" bytes before the length that it said, so it is cut off",
+			"content ends %" PRIu64 " bytes before its stated length; cutting it off",
 			b->left);
 	/* At that length one more call checks that there is no more. */
 	else if (n > b->left || fill_buf(s, b->req, &more, 1) > 0)
-		HANDLER_SLIP(b->req, "its content is longer than it said, so it is cut off");
+		HANDLER_SLIP(b->req, "content exceeds its stated length; cutting it off");
 	else
 		return false;
 	return true;

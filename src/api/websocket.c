@@ -334,7 +334,7 @@ int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *d
 	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len))
 		return websocket_refuse(ws);
 	if (kind == H2D_WS_TEXT && (!utf8_goes_on(&utf8, message) || utf8.need > 0)) {
-		HANDLER_SLIP(req, "its text is no UTF-8, so it is not sent");
+		HANDLER_SLIP(req, "WebSocket text is not UTF-8; not sent");
 		return -1;
 	}
 	websocket_put(ws, kind == H2D_WS_TEXT ? WS_TEXT : WS_BINARY, message);

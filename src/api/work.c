@@ -39,8 +39,7 @@ static void on_late(struct timer *t)
 
 	COUNT(work_late, 1);
 	log_peer(LEVEL_ERROR, "handler %s: its work has %s for %" PRIu64 " seconds: %.*s %.*s",
-		w->call.handler,
-		work_line_waits(&w->turn) ? "waited for a thread" : "not come back",
+		w->call.handler, work_line_waits(&w->turn) ? "waited for a thread" : "not returned",
 		w->env->conf.handler_ms / 1000, SLICE_ARG(w->call.method),
 		w->call.target.n < 100 ? (int)w->call.target.n : 100, w->call.target.p);
 }

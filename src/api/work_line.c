@@ -60,7 +60,7 @@ static void wait_for_turn(struct work_line *line, struct work_turn *t, struct ac
 	COUNT(limit_handler_threads, 1);
 	if (a != NULL)
 		log_peer(LEVEL_INFO,
-			"client %s: has %u of %u threads of handlers, so its further work waits",
+			"client %s: holds %u of %u handler threads; its further work waits",
 			ADDR_HOST(&a->client), (unsigned)a->parts[ACCOUNT_THREADS].held,
 			(unsigned)line->line.budget.max);
 }

@@ -27,7 +27,7 @@ void reply_conditional_error(struct h2d_req *req, int status)
 
 __attribute__((cold)) void reply_conditional_no_memory(struct h2d_req *req)
 {
-	HANDLER_SLIP(req, "its request has no memory left for a file, so the answer is 503");
+	HANDLER_SLIP(req, "its request has no memory for a file; sending 503");
 	reply_conditional_error(req, ERR_NO_MEMORY->status);
 }
 

@@ -52,7 +52,7 @@ static void obituary(const struct child *c, pid_t pid, int status)
 	child_name(c, who, sizeof(who));
 	reap_describe(status, how, sizeof(how));
 	if (c->board != NULL && c->board->words[0] != '\0')
-		log_alert("%s (process %d), last words: %.*s", who, (int)pid, BOARD_WORDS - 1,
+		log_alert("%s (process %d) crashed: %.*s", who, (int)pid, BOARD_WORDS - 1,
 			c->board->words);
 	if (reap_is_crash(status))
 		level = LEVEL_ALERT;

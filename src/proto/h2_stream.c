@@ -188,8 +188,7 @@ static void connect_reply(struct h2d_req *req)
 		stream_reply(req);
 		return;
 	}
-	HANDLER_SLIP(
-		req, "it answers a WebSocket's handshake with content, so its stream is reset");
+	HANDLER_SLIP(req, "content in reply to a WebSocket handshake; resetting the stream");
 	h2_stream_waits(s, false);
 	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
 	s->h2->host->wake(s->h2->host);

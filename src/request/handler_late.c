@@ -16,8 +16,7 @@ static void give_up(struct h2d_req *req)
 	struct slice route = req_record_route_name(req->env->conf.routes, req->record.route);
 
 	COUNT(timeout_handler, 1);
-	HANDLER_SLIP(req,
-		"route %.*s has had no answer for %" PRIu64 " seconds, so the answer is %d",
+	HANDLER_SLIP(req, "route %.*s: no answer for %" PRIu64 " seconds; sending %d",
 		SLICE_ARG(route), req->env->conf.handler_ms / 1000, ERR_TIMEOUT_HANDLER->status);
 	req_record_error(&req->record, ERR_TIMEOUT_HANDLER);
 	req_refuse(req, ERR_TIMEOUT_HANDLER->status);

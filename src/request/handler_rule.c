@@ -54,7 +54,7 @@ bool handler_rule_late(const struct h2d_req *req, enum handler_rule rule, const 
 {
 	if (handler_rule_strict)
 		handler_rule_broken(req, rule, call);
-	log_peer(LEVEL_ERROR, "%s, which is ignored", describe(req, rule, call));
+	log_peer(LEVEL_ERROR, "%s; ignoring it", describe(req, rule, call));
 	return false;
 }
 
@@ -69,5 +69,5 @@ void handler_rule_call(const char *call, const char *what)
 
 void handler_rule_thread(const char *call)
 {
-	handler_rule_call(call, "was called in another thread than the loop's");
+	handler_rule_call(call, "was called outside the event loop's thread");
 }

@@ -83,8 +83,8 @@ static void handler_slow_say(const struct crash_call *call, uint64_t ms)
 	bool asked = call->method.n > 0;
 	int n = (int)(call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN);
 
-	log_peer(LEVEL_WARN, "handler %s held the loop up for %u ms%s%.*s%s%.*s", call->handler,
-		(unsigned)ms, asked ? ", at " : "", SLICE_ARG(call->method), asked ? " " : "", n,
+	log_peer(LEVEL_WARN, "handler %s blocked the loop for %u ms%s%.*s%s%.*s", call->handler,
+		(unsigned)ms, asked ? ": " : "", SLICE_ARG(call->method), asked ? " " : "", n,
 		call->target.p != NULL ? call->target.p : "");
 	COUNT(handler_slow, 1);
 }
@@ -133,8 +133,7 @@ void handler_slow_start(void)
 	rc = start_thread();
 	slow.started = rc == 0;
 	if (rc != 0)
-		log_warn("handlers that hold the loop up are not found: no thread: %s",
-			strerror(rc));
+		log_warn("slow handlers are not detected: no thread: %s", strerror(rc));
 }
 
 void handler_slow_stop(void)

@@ -258,13 +258,13 @@ static void reply_bare(struct h2d_req *req, int status)
 
 __attribute__((cold)) void reply_bad_value(struct h2d_req *req, const char *what)
 {
-	HANDLER_SLIP(req, "its %s is no field value, so the answer is 500", what);
+	HANDLER_SLIP(req, "its %s is not a header value; sending 500", what);
 	reply_bare(req, 500);
 }
 
 __attribute__((cold)) void reply_no_memory(struct h2d_req *req, size_t n)
 {
-	HANDLER_SLIP(req, "its request has no memory left for %zu bytes, so the answer is 503", n);
+	HANDLER_SLIP(req, "its request has no memory for %zu bytes; sending 503", n);
 	reply_bare(req, ERR_NO_MEMORY->status);
 }
 

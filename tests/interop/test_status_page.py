@@ -119,7 +119,7 @@ def test_hostile_text(h2d, browser):
 	port = server.log.wait(r" listening on 127", count=2)[-1].rsplit(":", 1)[1].split()[0]
 	with server.h1() as c:
 		c.send_bytes(b"GET /t/sandbox/spin?<script>alert('1')</script>&\" HTTP/1.1\r\nhost: a\r\n\r\n")
-		server.log.wait("last words: .*<script>")
+		server.log.wait("crashed: .*<script>")
 	server.wait_up()
 	browser.open("http://127.0.0.1:%s/status" % port)
 	wait_for(lambda: "<script>alert('1')</script>&\"" in browser.evaluate("document.getElementById('lines').textContent"))

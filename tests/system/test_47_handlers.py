@@ -477,7 +477,7 @@ def test_a_handler_that_cannot_be_at_home(handlers):
 	server.spawn()
 	assert server.wait_exit() == 1
 	server.log.wait_end()
-	assert server.log.find(r"worker \d: start: handler t_worker: worker_init\(\) failed: Permission denied; .*section sandbox$")
+	assert server.log.find(r"worker \d: handler t_worker: worker_init\(\) failed: Permission denied; exiting; .*section sandbox$")
 
 
 def test_woken_by_another_thread(handlers, speak):
@@ -784,6 +784,6 @@ def test_a_length_that_wrapped_sends_nothing(handlers, speak):
 	for what in ("bytes", "printed", "later"):
 		pid, = wait_for(lambda: [p for p in server.worker_pids() if p != pid], said="another worker")
 		assert not answer_until_closed(server, speak, "/t/length/" + what)
-		server.log.wait(r"alert .*worker 0 \(process %d\), last words: handler t_length gave a length that wrapped for "
+		server.log.wait(r"alert .*worker 0 \(process %d\) crashed: handler t_length passed an overflowed length for "
 			r"GET /t/length/%s \(h2d_reply_bytes\)$" % (pid, what))
 	wait_for(lambda: server.worker_pids() not in ([], [pid]), said="another worker")

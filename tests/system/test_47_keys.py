@@ -81,8 +81,8 @@ def test_paths_widen_the_sandbox(h2d, user, elsewhere):
 
 @pytest.mark.parametrize("speak", ["h2", "h1"])
 @pytest.mark.parametrize("how, said", [
-	("wrong", r'handler t_keys asked for a number, and its key "word" is a string \(h2d_conf_number\)'),
-	("unknown", r'handler t_keys asked for the key "wrod", which conf.def has not for t \(h2d_conf_string\)'),
+	("wrong", r'handler t_keys read a number, but its key "word" is a string \(h2d_conf_number\)'),
+	("unknown", r'handler t_keys: conf.def has no key "wrod" for t \(h2d_conf_string\)'),
 ])
 def test_a_mistake_is_told(h2d, speak, how, said):
 	server = h2d(binary=HANDLERS, listens=("tcp",))

@@ -91,9 +91,9 @@ def test_summed_over_workers_deaths_and_reloads(handlers, speak):
 
 
 @pytest.mark.parametrize("query, said", [
-	("t_none_total?1", r'the counter "t_none_total", which metrics.def has not for t_metrics \(h2d_count\)'),
-	("t_other_total?1", r'the counter "t_other_total", which metrics.def has not for t_metrics \(h2d_count\)'),
-	("none_seconds?1", r'the histogram "none_seconds", which metrics.def has not for t_metrics \(h2d_observe\)'),
+	("t_none_total?1", r'metrics.def has no counter "t_none_total" for t_metrics \(h2d_count\)'),
+	("t_other_total?1", r'metrics.def has no counter "t_other_total" for t_metrics \(h2d_count\)'),
+	("none_seconds?1", r'metrics.def has no histogram "none_seconds" for t_metrics \(h2d_observe\)'),
 ])
 def test_a_mistake_is_told(handlers, speak, query, said):
 	server = handlers()
@@ -101,5 +101,5 @@ def test_a_mistake_is_told(handlers, speak, query, said):
 	with link(server, speak) as c:
 		with pytest.raises(Exception):
 			c.get("/t/metrics/" + query)
-	server.log.wait("handler t_metrics asked for " + said, deadline=PATIENT)
+	server.log.wait("handler t_metrics: " + said, deadline=PATIENT)
 	server.wait_up()

@@ -53,14 +53,14 @@ def test_a_type_that_would_split_the_response_is_refused(handlers, speak, how):
 	server = handlers()
 	answer = misuse(server, speak, how)
 	assert answer.status == 500 and answer.get("set-cookie") is None
-	server.log.wait(r" error .*handler t_misuse: its (content type|location) is no .* GET /t/misuse/%s$" % how)
+	server.log.wait(r" error .*handler t_misuse: its (content type|location) is not a header value; .* GET /t/misuse/%s$" % how)
 
 
 # --- rules, and who breaks them ------------------------------------------------------------------------
 
 
 def broke(server, pid, rule, method, path, call):
-	server.log.wait(r"alert .*worker 0 \(process %d\), last words: handler \w+ %s %s %s \(%s\)$"
+	server.log.wait(r"alert .*worker 0 \(process %d\) crashed: handler \w+ %s %s %s \(%s\)$"
 		% (pid, rule, method, re.escape(path), call))
 	server.wait_up()
 
@@ -95,7 +95,7 @@ def ignored(server, speak, what, rule, call, logged=True):
 	pids = server.worker_pids()
 	assert misuse(server, speak, what).status == FIRST[what.split("+")[0]]
 	if logged:
-		server.log.wait(r" error .*handler \w+ %s GET /t/misuse/%s \(%s\), which is ignored$" % (rule, re.escape(what), call))
+		server.log.wait(r" error .*handler \w+ %s GET /t/misuse/%s \(%s\); ignoring it$" % (rule, re.escape(what), call))
 	assert server.worker_pids() == pids
 
 
@@ -118,13 +118,13 @@ def test_a_second_reply_by_other_calls(fragile, speak, what, call):
 def test_a_field_behind_the_reply(fragile, speak):
 	server = fragile(files={"index.html": "here"}, sections="cache { max-size = 0 }")
 	for i, first in enumerate(("bytes", "file", "stream")):
-		ignored(server, speak, first + "+add", "added a field behind its reply to", "h2d_reply_header", i == 0)
+		ignored(server, speak, first + "+add", "added a header after its reply to", "h2d_reply_header", i == 0)
 
 
 def test_an_interim_response_behind_the_reply(fragile, speak):
 	server = fragile()
 	for i, first in enumerate(("bytes", "stream")):
-		ignored(server, speak, first + "+hint", "sent an interim response behind its reply to", "h2d_reply_interim", i == 0)
+		ignored(server, speak, first + "+hint", "sent an interim response after its reply to", "h2d_reply_interim", i == 0)
 
 
 def test_a_reply_from_gone(fragile, speak):
@@ -136,7 +136,7 @@ def late(server, pid, rule, method, path, call):
 	if SANITIZED:
 		broke(server, pid, rule, method, path, call)
 	else:
-		server.log.wait(r" error .*handler \w+ %s %s %s \(%s\), which is ignored$" % (rule, method, re.escape(path), call))
+		server.log.wait(r" error .*handler \w+ %s %s %s \(%s\); ignoring it$" % (rule, method, re.escape(path), call))
 		assert server.worker_pids() == [pid]
 
 
@@ -164,11 +164,11 @@ def test_a_second_reply_while_the_body_comes(fragile, speak):
 @pytest.mark.parametrize("what, call", [("status?199", "make_head"), ("status?600", "make_head"),
 	("redirect?304", "h2d_reply_redirect"), ("error-status?200", "h2d_reply_error"), ("error-status?600", "h2d_reply_error")])
 def test_a_status_that_is_none(fragile, speak, what, call):
-	breaks(fragile(), speak, what, "replied with a status that it may not have to", call)
+	breaks(fragile(), speak, what, "replied with an invalid status to", call)
 
 
 def test_a_fill_over_its_buffer(fragile, speak):
-	breaks(fragile(), speak, "over-the-buffer", "wrote more than there was room for in answer to", "fill_buf")
+	breaks(fragile(), speak, "over-the-buffer", "overflowed its buffer for", "fill_buf")
 
 
 def test_credit_that_was_given_back_already(fragile, speak):
@@ -176,10 +176,10 @@ def test_credit_that_was_given_back_already(fragile, speak):
 	pid = server.worker_pids()[0]
 	with pytest.raises(Exception), link(server, speak) as c:
 		post(c, "/t/misuse/credit", b"12345")
-	broke(server, pid, "gave back more credit than it had of", "POST", "/t/misuse/credit", "h2d_consume")
+	broke(server, pid, "returned more credit than it had for", "POST", "/t/misuse/credit", "h2d_consume")
 
 
-@pytest.mark.parametrize("how, rule", [("", "stored twice for"), ("?replied", "stored behind its reply to")])
+@pytest.mark.parametrize("how, rule", [("", "stored twice for"), ("?replied", "stored after its reply to")])
 def test_a_second_store(fragile, speak, how, rule):
 	server = fragile(server='upload-dir = "up" upload-public = true', files={"up/.keep": b""})
 	pid = server.worker_pids()[0]
@@ -196,7 +196,7 @@ def test_a_store_of_what_is_left(fragile, speak, said, method, path):
 	pid = server.worker_pids()[0]
 	with pytest.raises(Exception), link(server, speak) as c:
 		post(c, path, b"a=345", [("x-name", "a"), ("content-type", "application/x-www-form-urlencoded")], said, method)
-	broke(server, pid, "took the rest of a body whose beginning was gone, of", method, path, "\\w+")
+	broke(server, pid, "read a partly discarded body of", method, path, "\\w+")
 	with link(server, speak) as c:
 		assert c.get("/up/a").status == 404
 
@@ -208,7 +208,7 @@ def test_a_store_of_what_is_left(fragile, speak, said, method, path):
 def test_no_memory_for_a_reply_is_logged(handlers, speak, what):
 	server = handlers()
 	assert misuse(server, speak, what).status == 503
-	server.log.wait(r" error .*handler t_misuse: .*memory.*, so the answer is 503: GET /t/misuse/%s$" % re.escape(what))
+	server.log.wait(r" error .*handler t_misuse: .*memory.*; sending 503: GET /t/misuse/%s$" % re.escape(what))
 
 
 # --- a length that was said ---------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_a_length_that_is_kept(handlers, speak):
 		assert (head.status, head.body, head.get("content-length")) == (200, b"", "30")
 
 
-@pytest.mark.parametrize("tens, said", [(0, "ends 30 bytes before"), (2, "ends 10 bytes before"), (4, "is longer than it said")])
+@pytest.mark.parametrize("tens, said", [(0, "ends 30 bytes before"), (2, "ends 10 bytes before"), (4, "exceeds its stated length")])
 def test_a_length_that_is_not_kept(handlers, speak, tens, said):
 	"""Nobody takes the response for whole, and only its stream, or its connection, ends."""
 	server = handlers()
@@ -237,12 +237,12 @@ def test_a_length_that_is_not_kept(handlers, speak, tens, said):
 			c.send(path="/t/misuse/sized?%d" % tens)
 			head, _, body = c.rest().partition(b"\r\n\r\n")
 			assert b"content-length: 30" in head and len(body) < 30
-	server.log.wait(r" error .*handler t_misuse: its content %s.*, so it is cut off: GET /t/misuse/sized\?%d$" % (said, tens))
+	server.log.wait(r" error .*handler t_misuse: content %s.*; cutting it off: GET /t/misuse/sized\?%d$" % (said, tens))
 	assert server.worker_pids() == pids
 
 
 def test_a_length_that_is_none(fragile, speak):
-	breaks(fragile(), speak, "sized-wrapped", "gave a length that wrapped for", "h2d_reply_stream_sized")
+	breaks(fragile(), speak, "sized-wrapped", "passed an overflowed length for", "h2d_reply_stream_sized")
 
 
 # --- no answer ----------------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_a_handler_that_does_not_answer(handlers, speak, how):
 			assert c.get("/t/misuse/never").status == 503
 			assert late_ones(server) == n
 		assert c.get("/t/misuse/bytes").body == b"twice"
-	server.log.wait(r" error .*handler t_misuse: route /t/misuse/\{what\} has had no answer for 1 seconds, "
-		r"so the answer is 503: GET /t/misuse/never$")
+	server.log.wait(r" error .*handler t_misuse: route /t/misuse/\{what\}: no answer for 1 seconds; "
+		r"sending 503: GET /t/misuse/never$")
 
 
 def offer(client, size):
@@ -322,7 +322,7 @@ def test_a_crash_in_a_thread_has_last_words(fragile, speak, what):
 	server.allow_alert("signal %d" % CRASHES[what])
 	pid = server.worker_pids()[0]
 	answer_until_closed(server, speak, "/t/thread/" + what)
-	server.log.wait(r"alert .*worker 0 \(process %d\), last words: signal %d.*, in handler t_thread, "
+	server.log.wait(r"alert .*worker 0 \(process %d\) crashed: signal %d.*, in handler t_thread, "
 		r"in the request GET /t/thread/%s$" % (pid, CRASHES[what], what))
 	server.wait_up()
 
@@ -331,12 +331,12 @@ def test_a_crash_in_a_thread_has_last_words(fragile, speak, what):
 @pytest.mark.parametrize("what, said", [
 	("exit", r"(run\(\) ended its thread, which is the server's \(pthread_exit\)|signal 6)"),
 	("other", r"h2d_work_unwanted was called outside of run\(\) of that job"),
-	("reply", r"h2d_reply_error was called in another thread than the loop's")])
+	("reply", r"h2d_reply_error was called outside the event loop's thread")])
 def test_what_work_must_not_do(fragile, speak, what, said):
 	server = fragile()
 	pid = server.worker_pids()[0]
 	answer_until_closed(server, speak, "/t/thread/" + what)
-	server.log.wait(r"alert .*worker 0 \(process %d\), last words: %s, in handler t_thread, "
+	server.log.wait(r"alert .*worker 0 \(process %d\) crashed: %s, in handler t_thread, "
 		r"in the request GET /t/thread/%s$" % (pid, said, what))
 	server.wait_up()
 
@@ -347,7 +347,7 @@ def test_a_handler_that_exits(fragile, speak, path):
 	server = fragile()
 	pid = server.worker_pids()[0]
 	answer_until_closed(server, speak, path)
-	server.log.wait(r"alert .*worker 0 \(process %d\), last words: exit\(\) ended the worker, in handler \w+, "
+	server.log.wait(r"alert .*worker 0 \(process %d\) crashed: exit\(\) ended the worker, in handler \w+, "
 		r"in the request GET %s$" % (pid, re.escape(path)))
 	server.wait_up()
 
@@ -367,7 +367,7 @@ def test_work_that_hangs_is_logged(handlers, speak):
 	fifos = Fifos(server, 1)
 	with link(server, speak) as c:
 		assert c.get("/t/block?" + fifos.paths[0]).status == 503
-		server.log.wait(r" error .*handler t_block: its work has not come back for 1 seconds: GET /t/block\?")
+		server.log.wait(r" error .*handler t_block: its work has not returned for 1 seconds: GET /t/block\?")
 		assert server.status()["totals"]["work_late"] == 1
 	fifos.write(0, b"text")
 	server.wait_quiet(PATIENT)
@@ -382,7 +382,7 @@ def test_a_client_whose_work_hangs_keeps_no_other_waiting(handlers, speak):
 			links.enter_context(link(server, speak)).send(path="/t/block?" + path)
 		met = fifos.meet(0)
 		wait_for(lambda: server.status()["totals"]["limit_handler_threads"] == 2, PATIENT)
-		server.log.wait(r" info .*client 127\.0\.0\.1: has 1 of 2 threads of handlers")
+		server.log.wait(r" info .*client 127\.0\.0\.1: holds 1 of 2 handler threads")
 		with link(server, speak, source="127.0.0.2") as other:
 			for text in (b"one", b"two"):
 				writer = threading.Thread(target=fifos.write, args=(3, text))

@@ -19,7 +19,7 @@ def held(server):
 def named(server, request, since):
 	"""Whether the log names it. It says a line of a kind once in a second, and counts the others."""
 	def found():
-		return server.log.find(r" warn .*handler t_held held the loop up for \d{3,} ms%s( … and \d+ more .*)?$" % request, since)
+		return server.log.find(r" warn .*handler t_held blocked the loop for \d{3,} ms%s( … and \d+ more .*)?$" % request, since)
 	with server.log.changed:
 		return bool(server.log.changed.wait_for(found, 2))
 
@@ -38,7 +38,7 @@ def test_who_holds_the_loop_up_is_named(handlers, speak, where):
 		assert ask(c, where).status == 200
 		return held(server) > before and named(server, request, since)
 	server = handlers()
-	request = "" if where == "watch" else ", at %s /t/held/%s" % (METHODS.get(where, "GET"), where)
+	request = "" if where == "watch" else ": %s /t/held/%s" % (METHODS.get(where, "GET"), where)
 	with link(server, speak) as c:
 		assert mostly(is_named)
 	server.take_baseline()  # with the eventfd that the first waker made
@@ -52,7 +52,7 @@ def test_one_of_many_in_a_turn(handlers):
 			streams = [c.send(path="/t/held/" + ("start" if i == 25 else "fast")) for i in range(51)]
 		for stream in streams:
 			assert c.response(stream).status == 200
-		return held(server) == before + 1 and named(server, ", at GET /t/held/start", since)
+		return held(server) == before + 1 and named(server, ": GET /t/held/start", since)
 	server = handlers()
 	with link(server, "h2") as c:
 		assert mostly(it_alone)

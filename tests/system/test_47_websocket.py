@@ -65,7 +65,7 @@ def test_echo(handlers, speak, how, dispatch):
 		assert ws.ask("text") == "refused"
 		ws.write(close_frame(1000, b"bye"))
 		assert ws.close_code() == (1000, b"")
-	server.log.wait(r"handler t_websocket: its text is no UTF-8")
+	server.log.wait(r"handler t_websocket: WebSocket text is not UTF-8")
 
 
 def test_two_on_one_connection(handlers):
@@ -189,7 +189,7 @@ def test_other_uses_of_connect(handlers):
 		assert refused(server, "h2", drop=(drop,)).response.reset == 1, drop
 	answer = refused(server, "h2", "/t/websocket/wrong")
 	assert (answer.status, answer.response.reset) == (None, 2)
-	server.log.wait(r"handler t_websocket: it answers a WebSocket's handshake with content")
+	server.log.wait(r"handler t_websocket: content in reply to a WebSocket handshake")
 	assert refused(server, "h1", "/t/websocket/wrong").status == 200
 
 
@@ -291,13 +291,13 @@ def test_the_client_says_no_more(handlers):
 def test_a_code_that_may_not_be_said(handlers, speak):
 	"""A mistake of the handler ends the worker."""
 	server = handlers()
-	server.allow_alert(r"closed a WebSocket with a code that it may not have of")
+	server.allow_alert(r"closed a WebSocket with an invalid code for")
 	server.allow_alert(r"worker")
 	with connect(server, speak) as ws:
 		ws.text("close 1006 no")
 		with pytest.raises(Closed):
 			ws.receive()
-	server.log.wait(r"handler t_websocket closed a WebSocket with a code that it may not have of \S+ %s" % ECHO)
+	server.log.wait(r"handler t_websocket closed a WebSocket with an invalid code for \S+ %s" % ECHO)
 	server.baseline = None
 
 

@@ -202,7 +202,7 @@ def test_who_is_refused_is_told_how_to_widen_it(h2d, handlers):
 			for _ in range(3):
 				assert c.get("/t/block?/etc/shadow").status == 500
 			assert c.get("/t/block?%s" % server.path("no-such-file")).status == 500
-	refused = r" warn .*handler t_block: its work was refused something: Permission denied; .*read, write and network of section sandbox$"
+	refused = r" warn .*handler t_block: its work was denied access: Permission denied; .*read, write and network in section sandbox$"
 	server.log.wait(refused)
 	assert len(server.log.find(refused)) == 1
 

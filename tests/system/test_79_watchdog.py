@@ -91,7 +91,7 @@ def test_a_worker_that_spins_says_what_it_did(h2d):
 	server.allow_alert("signal 6")
 	pid = server.worker_pids()[0]
 	c = ask_and_leave(server, "/t/sandbox/spin")
-	server.log.wait("last words: signal 6, in handler t_sandbox, in the request GET /t/sandbox/spin")
+	server.log.wait("crashed: signal 6, in handler t_sandbox, in the request GET /t/sandbox/spin")
 	server.log.wait(r"process %d, .*killed by signal 6 .*; build [0-9a-f]{16,}$" % pid)
 	server.wait_up()
 	with server.connect("tcp") as other:
@@ -210,7 +210,7 @@ def test_a_crash_is_told(h2d, what, words):
 	server.allow_alert("signal 11")
 	pid = server.worker_pids()[0]
 	ask_and_leave(server, "/t/sandbox/" + what)
-	server.log.wait(r"alert .*worker 0 \(process %d\), last words: %s$" % (pid, words))
+	server.log.wait(r"alert .*worker 0 \(process %d\) crashed: %s$" % (pid, words))
 	said = server.log.wait(r"process %d, .*killed by signal 11 \(Segmentation fault\)" % pid)[0]
 	version = server.run("-V", check=0).out
 	assert said.endswith("; build " + re.search(r"^build ([0-9a-f]{16,})$", version, re.M).group(1))
