@@ -22,8 +22,8 @@
 #include "request/trailers.h"
 
 /*
- * Replies made before they are turned into bytes. With a hundred, everything that was touched for
- * the first is out of the processor's cache when its turn comes (docs/internals/decisions.md).
+ * Replies made before they are turned into bytes. With a hundred, the memory of the first has left
+ * the processor's cache by its turn (docs/internals/decisions.md).
  */
 enum { H2_BATCH = 16 };
 
@@ -63,8 +63,8 @@ struct h2 {
 	struct h2_stream *sending; /* the one whose DATA was sent last; NULL: none yet, or it is
 				    * over */
 	struct h2_stream *due;     /* the one whose head is likely the next; NULL: unknown */
-	struct h2_stream *
-		opening; /* the one whose header section arrives; NULL: none, and for trailers */
+	struct h2_stream
+		*opening; /* the one whose header section arrives; NULL: none, and for trailers */
 	unsigned nstreams;
 	unsigned nwaiting;      /* streams that wait for this server: a handler, a source */
 	int32_t last_id;        /* highest stream that the peer opened */
@@ -88,7 +88,7 @@ struct h2 {
 	unsigned unsent;             /* replies submitted since the last output() */
 	struct hpack hpack;          /* of the headers of responses */
 	size_t section;              /* bytes that h2_head.c has for the current HEADERS frame */
-	bool resized; /* nghttp2 begins the next section with the size of the peer's table */
+	bool resized;     /* nghttp2 begins the next section with the size of the peer's table */
 	struct outq *out; /* during output() only */
 	size_t out_limit;
 	bool out_blocked; /* the limit was reached at a DATA frame */

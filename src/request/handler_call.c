@@ -1,7 +1,6 @@
 /*
- * handler_call: the calls that a handler gets of its request. Called by the request core only.
- * Those that few requests need are not inline, so that the others pay for no frame
- * (docs/internals/decisions.md).
+ * handler_call: calls a handler for its request. Called by the request core only. Rare calls are
+ * not inline, to save the others a stack frame (docs/internals/decisions.md).
  */
 #include "request/handler_call.h"
 
