@@ -122,15 +122,16 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		ROWS(global_rows) },
 	[CONF_SECTION_LISTEN] = { .name = "listen",
 		.title = "address",
-		.help = "An address to listen on: \":443\" (IPv4 and IPv6), \"192.0.2.1:443\", "
-			"\"[2001:db8::1]:443\" or \"unix:/path\". Port 0 takes a free one.",
+		.help = "Address to listen on: \":443\" (IPv4 and IPv6), \"192.0.2.1:443\", "
+			"\"[2001:db8::1]:443\" or \"unix:/path\". Port 0: any free port.",
 		.parent = TOP,
 		.max = CONF_LISTENS_MAX,
 		TITLED(conf, listens, conf_listen),
 		ROWS(listen_rows) },
 	[CONF_SECTION_TLS] = { .name = "tls",
-		.help = "For the listeners with tls = true. This certificate is shown to clients "
-			"that ask for no name, or for one whose server has no certificate.",
+		.help = "TLS settings of listeners with tls = true. Clients without a server "
+			"name, or with a name whose server has no certificate, get this "
+			"certificate.",
 		.parent = TOP,
 		SINGLE(conf, tls, conf_tls),
 		ROWS(tls_rows) },
@@ -140,38 +141,38 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		SINGLE(conf, cache, conf_cache),
 		ROWS(cache_rows) },
 	[CONF_SECTION_LIMITS] = { .name = "limits",
-		.help = "What one client may take.",
+		.help = "Per-client limits.",
 		.parent = TOP,
 		SINGLE(conf, limits, conf_limits),
 		ROWS(limits_rows) },
 	[CONF_SECTION_TIMEOUTS] = { .name = "timeouts",
-		.help = "After how many seconds a connection is closed.",
+		.help = "Timeouts, in seconds or with a unit (10s, 5m).",
 		.parent = TOP,
 		SINGLE(conf, timeouts, conf_timeouts),
 		ROWS(timeouts_rows) },
 	[CONF_SECTION_SANDBOX] = { .name = "sandbox",
-		.help = "What workers and the keeper give up when they start. A kernel that lacks "
-			"one of these is a warning.",
+		.help = "Restrictions of workers and the keeper. A restriction that the kernel "
+			"lacks causes a warning.",
 		.parent = TOP,
 		SINGLE(conf, sandbox, conf_sandbox),
 		ROWS(sandbox_rows) },
 	[CONF_SECTION_SERVER] = { .name = "server",
 		.title = "name",
-		.help = "What is served under one name, or more. \"_\" answers every name that no "
-			"other server has; without it the first one does.",
+		.help = "A site with one or more names. \"_\" answers every name that no other "
+			"server has; without \"_\", the first server does.",
 		.parent = TOP,
 		TITLED(conf, servers, conf_server),
 		ROWS(server_rows) },
 	[CONF_SECTION_SERVER_TLS] = { .name = "tls",
-		.help = "The certificate that is shown to clients which ask for one of the "
-			"server's names, and who may show one of theirs.",
+		.help = "Certificate for clients that request a name of this server, and rules "
+			"for client certificates.",
 		.parent = SERVER,
 		SINGLE(conf_server, tls, conf_server_tls),
 		ROWS(server_tls_rows) },
 	[CONF_SECTION_ERROR_PAGE] = { .name = "error-page",
 		.title = "status",
 		.titles = true,
-		.help = "A file that is sent with that status, 400 to 599, or with several: "
+		.help = "File to send with this status, 400 to 599, or with several: "
 			"error-page {\"500\", \"502\"} = \"/sorry.html\".",
 		.parent = SERVER,
 		TITLED(conf_server, error_pages, conf_error_page),
@@ -179,32 +180,30 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 	[CONF_SECTION_SERVER_FILES] = { .name = "files",
 		.title = "pattern",
 		.titles = true,
-		.help = "Settings of responses with a file of such a name: \"*.woff2\", or of one "
-			"of several: {\"*.png\", \"*.jpg\"}. A \"*\" is any bytes of the name, and "
-			"letters of ASCII fit in either case; the first pattern that fits decides, "
-			"those of the location in front of those of the server.",
+		.help = "Settings of files by name: \"*.woff2\", or {\"*.png\", \"*.jpg\"}. \"*\" "
+			"matches any bytes; ASCII case is ignored. The first matching pattern "
+			"applies, location patterns first.",
 		.parent = SERVER,
 		TITLED(conf_server, files, conf_files),
 		ROWS(files_rows) },
 	[CONF_SECTION_LOCATION] = { .name = "location",
 		.title = "prefix",
-		.help = "Settings of the paths below a prefix. \"/a\" is /a, what is below it "
-			"and the sidecars /a.gz, /a.br and /a.zst; \"/a/\" only what is below; the "
-			"longest prefix decides.",
+		.help = "Settings of paths below a prefix. \"/a\" matches /a, /a.gz (.br, .zst) "
+			"and paths below; \"/a/\" only paths below. The longest prefix applies.",
 		.parent = SERVER,
 		TITLED(conf_server, locations, conf_location),
 		ROWS(location_rows) },
 	[CONF_SECTION_LOCATION_FILES] = { .name = "files",
 		.title = "pattern",
 		.titles = true,
-		.help = "The same for files below the location only.",
+		.help = "Settings of files by name, only below this location.",
 		.parent = &conf_sections[CONF_SECTION_LOCATION],
 		TITLED(conf_location, files, conf_files),
 		ROWS(files_rows) },
 	[CONF_SECTION_HANDLER] = { .name = "handler",
 		.title = "name",
-		.help = "Keys of handlers that this h2d was built with: those that their conf.def "
-			"names, see TUTORIAL.md.",
+		.help = "Keys of the handlers in this build, from their conf.def; see "
+			"TUTORIAL.md.",
 		.parent = TOP },
 };
 

@@ -125,6 +125,25 @@ static void write_default(const struct conf_row *row, FILE *out)
 		fputs(row->dflt, out);
 }
 
+/* A comment, wrapped at 100 columns. */
+static void write_comment(const char *indent, const char *text, FILE *out)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, " ");
+
+		if (column == 0 || column + 1 + n > 100) {
+			fprintf(out, "%s%s#", column > 0 ? "\n" : "", indent);
+			column = 8 * strlen(indent) + 1;
+		}
+		fprintf(out, " %.*s", (int)n, text);
+		column += 1 + n;
+		text += n + (text[n] == ' ');
+	}
+	putc('\n', out);
+}
+
 static void write_example_row(
 	enum conf_section_id id, const struct conf_row *row, const char *indent, FILE *out)
 {
@@ -133,7 +152,8 @@ static void write_example_row(
 	for (unsigned i = 0; i < sizeof(example) / sizeof(example[0]); i++)
 		if (example[i].section == id && strcmp(example[i].key, row->name) == 0)
 			value = example[i].value;
-	fprintf(out, "%s# %s\n%s#%s = ", indent, row->help, indent, row->name);
+	write_comment(indent, row->help, out);
+	fprintf(out, "%s#%s = ", indent, row->name);
 	write_default(row, out);
 	putc('\n', out);
 	if (value != NULL)
@@ -166,9 +186,10 @@ static const struct {
 	enum conf_section_id section;
 	const char *text;
 } inner[] = {
-	{ CONF_SECTION_SERVER_TLS,
-		"#tls { certificate = \"/etc/h2d/tls/server.crt\"  certificate-key = "
-		"\"/etc/h2d/tls/server.key\" }" },
+	{ CONF_SECTION_SERVER_TLS, "#tls {\n"
+				   "\t#\tcertificate     = \"/etc/h2d/tls/server.crt\"\n"
+				   "\t#\tcertificate-key = \"/etc/h2d/tls/server.key\"\n"
+				   "\t#}" },
 	{ CONF_SECTION_ERROR_PAGE, "#error-page \"404\" { file = \"/404.html\" }" },
 	{ CONF_SECTION_SERVER_FILES, "#files \"*.woff2\" { add-header = "
 				     "{\"access-control-allow-origin: *\"} }" },
@@ -178,9 +199,11 @@ static const struct {
 
 static void write_example_inner(FILE *out)
 {
-	for (unsigned i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
-		fprintf(out, "\n\t# %s\n\t%s\n", conf_sections[inner[i].section].help,
-			inner[i].text);
+	for (unsigned i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+		putc('\n', out);
+		write_comment("\t", conf_sections[inner[i].section].help, out);
+		fprintf(out, "\t%s\n", inner[i].text);
+	}
 }
 
 static void write_example_server(FILE *out)
@@ -194,11 +217,11 @@ static void write_example_server(FILE *out)
 
 void conf_write_example(FILE *out)
 {
-	fputs("# The configuration of h2d, see h2d.conf(5). A key behind \"#\" shows its default.\n"
-	      "# \"h2d -t\" checks this file, \"h2d -T\" shows what is in effect.\n\n",
+	fputs("# Configuration of h2d, see h2d.conf(5). A key after \"#\" shows its default.\n"
+	      "# \"h2d -t\" checks this file, \"h2d -T\" shows the effective values.\n\n",
 		out);
 	write_example_rows(CONF_SECTION_GLOBAL, "", out);
-	fputs("\n# More files; relative to this one, in the order of their names.\n"
+	fputs("\n# More files, relative to this one, in alphabetical order.\n"
 	      "#include(\"conf.d/*.conf\")\n",
 		out);
 	for (unsigned id = CONF_SECTION_GLOBAL + 1; id < CONF_SECTIONS; id++) {
@@ -206,7 +229,8 @@ void conf_write_example(FILE *out)
 
 		if (s->parent != &conf_sections[CONF_SECTION_GLOBAL])
 			continue;
-		fprintf(out, "\n# %s\n", s->help);
+		putc('\n', out);
+		write_comment("", s->help, out);
 		if (id == CONF_SECTION_LISTEN) {
 			write_example_listens(out);
 			continue;
@@ -290,13 +314,13 @@ static void write_manual_own(const struct conf_section *s, FILE *out)
 static void write_manual_shared_head(const struct conf_section *s, FILE *out)
 {
 	if (s->parent == NULL)
-		fputs(".Pp\nIt takes these keys of\n.Ic server\nas well, for all servers that do "
-		      "not set them:\n",
+		fputs(".Pp\nIt accepts these keys of\n.Ic server ,\nfor all servers that do not "
+		      "set them:\n",
 			out);
 	else if (*s->parent->name != '\0')
-		fprintf(out, ".Pp\nIt takes these keys of\n.Ic %s :\n", s->parent->name);
+		fprintf(out, ".Pp\nIt accepts these keys of\n.Ic %s :\n", s->parent->name);
 	else
-		fputs(".Pp\nIt takes these keys of the top level:\n", out);
+		fputs(".Pp\nIt accepts these keys of the top level:\n", out);
 }
 
 /* Keys that a section shares with an outer or inner one, which describes them. */
@@ -316,7 +340,8 @@ static void write_manual_shared(const struct conf_section *s, FILE *out)
 		any = true;
 	}
 	if (any)
-		fputs(s->parent != NULL ? " .\nThose that it does not set are as there.\n" : " .\n",
+		fputs(s->parent != NULL ? " .\nIt inherits the keys that it does not set.\n"
+					: " .\n",
 			out);
 }
 

@@ -203,6 +203,21 @@ TEST(the_dump_names_every_key)
 	conf_free(&c);
 }
 
+TEST(a_help_has_at_most_25_words)
+{
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		const struct conf_section *s = &conf_sections[i];
+
+		for (unsigned j = 0; j < s->nrows; j++) {
+			unsigned words = 1;
+
+			for (const char *p = s->rows[j].help; (p = strchr(p, ' ')) != NULL; p++)
+				words++;
+			ck_assert_msg(words <= 25, "%s: %u words", s->rows[j].name, words);
+		}
+	}
+}
+
 /* Every "from" becomes "to", of the same length or shorter. */
 static void replace(char *text, const char *from, const char *to)
 {
