@@ -164,12 +164,13 @@ def test_install(tmp_path):
 	script = """set -e
 mount -t tmpfs none /run
 mount -t tmpfs none /srv
+mount -t tmpfs none /var/log
 mount -t overlay -o lowerdir=/etc,upperdir=%s/etc,workdir=%s/work none /etc
 mkdir -p /etc/h2d
 cp %s /etc/h2d/h2d.conf
 %s
 %s -f /etc/h2d/h2d.conf -t
-""" % (tmp_path, tmp_path, TOP / "conf" / "h2d.conf", "\n".join(told), H2D)
+""" % (tmp_path, tmp_path, TOP / "conf" / "installed.conf", "\n".join(told), H2D)
 	done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60)
 	assert done.returncode == 0 and "configuration ok" in done.stderr + done.stdout, done.stderr
 
