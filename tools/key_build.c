@@ -66,10 +66,10 @@ static void check_alone(struct build *b, const struct key_row *row)
 		if (strcmp(r->handler, row->handler) != 0)
 			continue;
 		if (strcmp(r->file, row->file) != 0)
-			FAULT(b, row, "handler %s has keys in %s:%d already: two folders, one name",
+			FAULT(b, row, "handler %s already has keys in %s:%d: rename one directory",
 				row->handler, r->file, r->line);
 		else if (strcmp(r->name, row->name) == 0)
-			FAULT(b, row, "key \"%s\" of handler %s is there twice; first at line %d",
+			FAULT(b, row, "duplicate key \"%s\" of handler %s (first at line %d)",
 				row->name, row->handler, r->line);
 		else
 			continue;
@@ -139,16 +139,16 @@ static void key_build_check(struct build *b, const struct key_row *row)
 
 	check_alone(b, row);
 	if (!is_name(row->name))
-		FAULT(b, row, "key \"%s\": names are letters of a to z, digits and \"-\" inside",
+		FAULT(b, row, "key \"%s\": use the letters a to z, digits and inner \"-\"",
 			row->name);
 	if (row->help == NULL || row->help[0] == '\0' || strchr(row->help, '\n') != NULL)
-		FAULT(b, row, "key \"%s\" has no help of one line", row->name);
+		FAULT(b, row, "key \"%s\" needs a help text of one line", row->name);
 	if (type == TYPES)
 		FAULT(b, row, "unknown type %s", row->type);
 	else if (types[type].type == CONF_TYPE_CHOICE && row->choices == NULL)
 		FAULT(b, row, "CHOICE without choices \"a|b\"");
 	else if (types[type].type == CONF_TYPE_PATH && row->dflt[0] != '/' && row->dflt[0] != '\0')
-		FAULT(b, row, "default: \"%s\" is no absolute path", row->dflt);
+		FAULT(b, row, "default: \"%s\" is not absolute", row->dflt);
 	else
 		check_default(b, row, type);
 }

@@ -66,20 +66,20 @@ static bool has_reserved_end(const struct metric_row *row)
 static void check_name(struct build *b, const struct metric_row *row)
 {
 	if (!is_name(row->name))
-		FAULT(b, row, "names are letters of a to z, digits and \"_\", a letter first");
+		FAULT(b, row, "use the letters a to z, digits and \"_\", a letter first");
 	else if (strncmp(row->name, "h2d_", 4) == 0)
-		FAULT(b, row, "\"h2d_\" begins those of the server itself");
+		FAULT(b, row, "\"h2d_\" is reserved for the server");
 	else if (row->bounds == NULL && !is_total(row->name))
-		FAULT(b, row, "a counter's name ends in \"_total\"");
+		FAULT(b, row, "a counter must end in \"_total\"");
 	else if (has_reserved_end(row))
-		FAULT(b, row, "no name ends so: samples of others do");
+		FAULT(b, row, "this ending is reserved");
 }
 
 static void check_alone(struct build *b, const struct metric_row *row)
 {
 	for (const struct metric_row *r = b->rows; r < row; r++)
 		if (family(r) == family(row) && memcmp(r->name, row->name, family(row)) == 0) {
-			FAULT(b, row, "%s:%d has it already", r->file, r->line);
+			FAULT(b, row, "duplicate of %s:%d", r->file, r->line);
 			return;
 		}
 }
@@ -87,12 +87,12 @@ static void check_alone(struct build *b, const struct metric_row *row)
 static void check_bounds(struct build *b, const struct metric_row *row)
 {
 	if (row->nbounds < 1 || row->nbounds > HANDLER_COUNTS_BOUNDS)
-		FAULT(b, row, "it has %u upper bounds, and 1 to %d are possible", row->nbounds,
+		FAULT(b, row, "it has %u upper bounds instead of 1 to %d", row->nbounds,
 			HANDLER_COUNTS_BOUNDS);
 	for (unsigned i = 0; i < row->nbounds; i++)
 		if (!isfinite(row->bounds[i]) ||
 			row->bounds[i] <= (i > 0 ? row->bounds[i - 1] : 0)) {
-			FAULT(b, row, "its upper bounds are above 0 and rise");
+			FAULT(b, row, "its upper bounds must be above 0 and rise");
 			return;
 		}
 }
@@ -102,11 +102,11 @@ static void metric_build_check(struct build *b, const struct metric_row *row)
 	check_name(b, row);
 	check_alone(b, row);
 	if (row->help == NULL || row->help[0] == '\0' || strchr(row->help, '\n') != NULL)
-		FAULT(b, row, "it has no help of one line");
+		FAULT(b, row, "it needs a help text of one line");
 	if (row->bounds != NULL)
 		check_bounds(b, row);
 	if (row == b->rows + HANDLER_COUNTS_ROWS)
-		FAULT(b, row, "there is room for %d metrics", HANDLER_COUNTS_ROWS);
+		FAULT(b, row, "more than %d metrics", HANDLER_COUNTS_ROWS);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */

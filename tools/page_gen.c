@@ -34,7 +34,7 @@ static size_t read_text(const char *file, char text[TEXT_MAX])
 			continue;
 		n += length;
 		if (text[n - 1] != '\n')
-			page_gen_fail(file, "is too long, or its last line has no end");
+			page_gen_fail(file, "is too long, or its last line has no newline");
 	}
 	fclose(f);
 	return n;

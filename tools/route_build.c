@@ -82,20 +82,20 @@ static const char *segment_fault(struct slice segment, bool last)
 		if (segment.p[segment.n - 1] != '}')
 			return memchr(segment.p, '}', segment.n) == NULL
 				       ? "unclosed brace"
-				       : "a parameter is a whole segment";
+				       : "a parameter must be a whole segment";
 		if (!all_of(slice_of(segment.p + 1, segment.n - 2), "_"))
-			return "a parameter's name is made of letters, digits and \"_\"";
+			return "name a parameter with letters, digits and \"_\"";
 		return NULL;
 	case LITERAL:
 		break;
 	}
 	if (memchr(segment.p, '{', segment.n) != NULL || memchr(segment.p, '}', segment.n) != NULL)
-		return "a parameter is a whole segment";
+		return "a parameter must be a whole segment";
 	if (slice_eq(segment, SLICE(".")) || slice_eq(segment, SLICE("..")))
-		return "no path has a dot segment";
+		return "paths have no dot segments";
 	/* pchar (RFC 3986, 3.3) without "%" and "*", which would be misleading */
 	if (!all_of(segment, "-._~!$&'()+,;=:@"))
-		return "a byte that stands in no pattern";
+		return "a byte that patterns must not contain";
 	return NULL;
 }
 
@@ -107,7 +107,7 @@ static bool add_param(struct builder *builder, const struct route_row *row, stru
 			route->pattern);
 	for (unsigned i = 0; i < route->nparams; i++)
 		if (slice_eq(name, slice_str(route->params[i])))
-			return FAULT(builder, row, "parameter \"%.*s\" twice in \"%s\"",
+			return FAULT(builder, row, "duplicate parameter \"%.*s\" in \"%s\"",
 				SLICE_ARG(name), route->pattern);
 	route->params[route->nparams++] = must(strndup(name.p, name.n));
 	return true;
@@ -275,7 +275,7 @@ int route_build(struct route_build *b, const struct route_row *rows, unsigned nr
 		if (check_row(&builder, &rows[i], &b->routes[i]) && i < NODES_MAX)
 			insert(&builder, i);
 	if (nrows > NODES_MAX || b->nnodes > NODES_MAX)
-		FAULT(&builder, &rows[nrows - 1], "more routes than the tree has numbers for");
+		FAULT(&builder, &rows[nrows - 1], "too many routes");
 	b->nodes = must(calloc(b->nnodes, sizeof(*b->nodes)));
 	lay_out(b->nodes, &builder.root, 0, &next);
 	b->table.routes = b->routes;

@@ -273,12 +273,12 @@ enum htpasswd_result htpasswd_check(struct htpasswd *h)
 static const char *why_refused(struct slice line, struct slice hash)
 {
 	if (memchr(line.p, ':', line.n) == NULL)
-		return "there is no \":\" behind the user";
+		return "the user has no \":\" after it";
 	if (hash.n == 0)
-		return "there is no password behind the user";
+		return "the user has no password";
 	if (htpasswd_foreign(hash))
-		return "a hash like $apr1$ or {SHA} is none that libcrypt knows";
-	return htpasswd_plain(hash) ? "a password in plain text is not taken" : NULL;
+		return "libcrypt has no hashes like $apr1$ or {SHA}";
+	return htpasswd_plain(hash) ? "a plain-text password is refused" : NULL;
 }
 
 int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx)

@@ -33,9 +33,9 @@ static const char *parse_unix(const char *path, struct addr *addr)
 	if (path[0] != '/')
 		return "the path of a unix socket must be absolute";
 	if (len >= sizeof(addr->un.sun_path))
-		return "the path of a unix socket has at most 107 bytes";
+		return "the path of a unix socket exceeds 107 bytes";
 	if (path[len - 1] == '/')
-		return "the path of a unix socket is a folder";
+		return "the path of a unix socket is a directory";
 	addr->un.sun_family = AF_UNIX;
 	memcpy(addr->un.sun_path, path, len + 1);
 	addr->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
@@ -66,11 +66,11 @@ static const char *parse_ipv6(const char *text, struct addr *addr)
 	const char *end = strchr(text, ']');
 
 	if (end == NULL)
-		return "the bracket is not closed: an IPv6 address is written [ADDRESS]:PORT";
+		return "the bracket is not closed: write [ADDRESS]:PORT";
 	if (!addr_parse_host(AF_INET6, slice_of(text + 1, (size_t)(end - text - 1)), addr))
 		return "no IPv6 address between the brackets";
 	if (end[1] != ':')
-		return "the port is missing: an IPv6 address is written [ADDRESS]:PORT";
+		return "the port is missing: write [ADDRESS]:PORT";
 	return parse_port(end + 2, &addr->in6.sin6_port);
 }
 
@@ -79,7 +79,7 @@ static const char *parse_ipv4(const char *text, struct addr *addr)
 	const char *colon = strchr(text, ':');
 
 	if (colon != NULL && strchr(colon + 1, ':') != NULL)
-		return "an IPv6 address is written in brackets: [ADDRESS]:PORT";
+		return "write an IPv6 address as [ADDRESS]:PORT";
 	if (text[0] == '*' || text[0] == ':')
 		return "write 0.0.0.0:PORT for all IPv4 and [::]:PORT for all IPv6 addresses";
 	if (colon == NULL)
@@ -245,7 +245,7 @@ const char *addr_range_parse(const char *text, struct addr_range *r)
 		return width == IPV4_BITS ? "the prefix length is not a number from 0 to 32"
 					  : "the prefix length is not a number from 0 to 128";
 	r->bits = ADDR_RANGE_BITS - width + (unsigned)bits;
-	return rest_is_zero(r) ? NULL : "the address has bits set behind its prefix";
+	return rest_is_zero(r) ? NULL : "the address has bits set after its prefix";
 }
 
 bool addr_range_contains(const struct addr_range *r, const struct addr *a)

@@ -158,7 +158,7 @@ static int choose_listener(struct explain *e)
 		best = n > best ? n : best;
 	}
 	if (best == 0)
-		return explain_fail(e, "no listener of the configuration takes it", NULL);
+		return explain_fail(e, "no listener accepts it", NULL);
 	if (!e->url.has_scheme)
 		e->url.tls = e->listen->tls;
 	return 0;
@@ -179,7 +179,7 @@ static int set_peer(struct explain *e)
 	if (addr_parse_host(AF_INET, host, &e->conn.peer) ||
 		addr_parse_host(AF_INET6, host, &e->conn.peer))
 		return 0;
-	return explain_fail(e, text, "the client's address is one of IPv4 or IPv6, or \"unix\"");
+	return explain_fail(e, text, "the client address must be IPv4, IPv6 or \"unix\"");
 }
 
 static bool covers(const struct http_conn *conn, struct slice host)
@@ -253,7 +253,7 @@ static int add_line(struct explain *e, const char *line)
 	value += strspn(value, " \t");
 	if (line[n] != ':' || !field_name_valid(slice_of(name, n)) ||
 		!field_value_valid(slice_str(value)))
-		return explain_fail(e, line, "a field is written \"name: value\"");
+		return explain_fail(e, line, "write a header as \"name: value\"");
 	return add_field(e, slice_of(name, n), slice_str(value));
 }
 
@@ -332,7 +332,7 @@ static void note_user(const struct explain *e)
 
 	if (conf->user[0] != '\0' && (pw == NULL || pw->pw_uid != geteuid()))
 		explain_line(e->out, "note", &conf->user_at,
-			"files are looked for as user %u, not as \"%s\"", geteuid(), conf->user);
+			"files are opened as user %u, not as \"%s\"", geteuid(), conf->user);
 }
 
 static void write_head(const struct explain *e)
@@ -348,7 +348,7 @@ static void write_head(const struct explain *e)
 		l->admin ? ", admin" : "");
 	if (e->url.has_scheme && !is_unix(l) && port_of(l) != asked_port(&e->url))
 		explain_line(e->out, "note", NULL,
-			"nothing listens on port %u by this; it is told as if that were port %u",
+			"no listener of this kind has port %u: shown as for port %u",
 			asked_port(&e->url), port_of(l));
 }
 
@@ -364,8 +364,8 @@ static int explain_answer(struct explain *e)
 	while (rc == 0 && !e->over) {
 		rc = loop_turn(&e->loop, ANSWER_MS);
 		if (rc == 0 && !e->over && clock_ms() >= until)
-			return explain_fail(e,
-				"no answer in 30 seconds: does the file system stand still?", NULL);
+			return explain_fail(
+				e, "no answer in 30 seconds: does a file system hang?", NULL);
 	}
 	return rc;
 }

@@ -66,7 +66,7 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 	if (!r->content)
 		explain_line(out, "content", NULL, "none");
 	else if (r->body.left == BODY_UNKNOWN)
-		explain_line(out, "content", NULL, "as much as there is");
+		explain_line(out, "content", NULL, "of unknown length");
 	else
 		explain_line(out, "content", NULL, "%" PRIu64 " bytes", r->body.left);
 }
@@ -132,8 +132,7 @@ void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *re
 	if (refused != NULL) {
 		write_keys(out, conf, refused);
 		explain_line(out, "status", NULL,
-			"not known: handler %s may change something, and was not started",
-			refused->name);
+			"unknown: handler %s may have effects and was not started", refused->name);
 	} else {
 		write_reply(out, req);
 	}

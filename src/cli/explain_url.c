@@ -53,7 +53,7 @@ static const char *set_port(struct explain_url *url)
 	for (size_t i = 0; i < rest.n && port <= UINT16_MAX; i++)
 		port = 10 * port + (unsigned long)(rest.p[i] - '0');
 	if (port > UINT16_MAX || (port == 0 && rest.n > 0))
-		return "its port is none";
+		return "its port is invalid";
 	url->port = (uint16_t)port;
 	return NULL;
 }
@@ -70,7 +70,7 @@ static const char *set_authority(struct explain_url *url, struct slice text, str
 	}
 	url->host = authority_host(url->authority);
 	if (url->host.n == 0)
-		return "it has no host that could be one";
+		return "its host is missing or invalid";
 	if (url->host.p[0] == '[')
 		url->host = slice_of(url->host.p + 1, url->host.n - 2);
 	return set_port(url);
@@ -98,7 +98,7 @@ const char *explain_url_parse(struct explain_url *url, const char *text, struct 
 	if (text[0] == '/')
 		return set_target(url, rest, a);
 	if (strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0)
-		return "it begins with http://, https:// or /";
+		return "write http://, https:// or / first";
 	url->has_scheme = true;
 	url->tls = (text[4] | 0x20) == 's';
 	n = url->tls ? 8 : 7;

@@ -86,7 +86,7 @@ static bool is_taken(const struct running_master *m, int signo)
 static int send_signal(const struct running_master *m, int signo)
 {
 	if (signal_is_drain(signo) && !is_taken(m, signo)) {
-		fprintf(stderr, "h2d: process %d is of a version that cannot be drained so\n",
+		fprintf(stderr, "h2d: process %d is too old for -s drain and undrain\n",
 			(int)m->pid);
 		return 1;
 	}

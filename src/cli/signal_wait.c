@@ -55,7 +55,7 @@ bool running_master_init(struct running_master *m, const struct conf_override *o
 		conf_load(ov, conf_fault_print, NULL);
 	conf_free(&conf);
 	if (!found)
-		fprintf(stderr, "h2d: -s needs a pid file: %s names none; use --pid-file\n",
+		fprintf(stderr, "h2d: -s needs a pid file: %s has none; use --pid-file\n",
 			ov->file != NULL ? ov->file : "the command line");
 	return found;
 }
@@ -114,7 +114,7 @@ static int tell_reload(const struct status *s)
 	FILE *out = s->ok ? stdout : stderr;
 
 	if (!s->ok)
-		fprintf(out, "h2d: reload failed, generation %u goes on\n", s->generation);
+		fprintf(out, "h2d: reload failed; generation %u keeps serving\n", s->generation);
 	fprintf(out, "%s\n", s->text);
 	return s->ok ? 0 : 1;
 }
@@ -137,8 +137,7 @@ static int wait_drained(const struct signal_wait *w, uint32_t generation)
 		bool gone = running_master_is_gone(w->master, POLL_MS);
 
 		if (status_read(&s, w->master->pid_file) < 0 || gone) {
-			fprintf(stderr, "h2d: generation %u: nobody says what became of it\n",
-				generation);
+			fprintf(stderr, "h2d: generation %u: outcome unknown\n", generation);
 			return 1;
 		}
 		g = find_gone(&s, generation);
@@ -160,7 +159,7 @@ static int tell_upgrade(const struct status *s)
 	FILE *out = s->upgraded ? stdout : stderr;
 
 	if (!s->upgraded)
-		fprintf(out, "h2d: upgrade failed, the running program goes on\n");
+		fprintf(out, "h2d: upgrade failed; the old program keeps running\n");
 	fprintf(out, "%s\n",
 		s->request == s->upgrade ? s->text : "a later reload has replaced the details");
 	return s->upgraded ? 0 : 1;
@@ -250,7 +249,7 @@ static int look_for_silence(const struct signal_wait *w)
 	if (!differ(&now, &w->named) || is_written(w) ||
 		pidfile_holder(w->master->pid_file) != w->asked)
 		return 0;
-	fprintf(stderr, "h2d: nobody writes %s.status, see the log\n", w->master->pid_file);
+	fprintf(stderr, "h2d: %s.status is not written: see the log\n", w->master->pid_file);
 	return 1;
 }
 
@@ -262,14 +261,13 @@ static int look_for_silence(const struct signal_wait *w)
 static int signal_wait_follow(struct signal_wait *w, const struct status *s)
 {
 	if (!running_master_has_moved(w->master)) {
-		fprintf(stderr, "h2d: process %d ended before it had done so\n",
-			(int)w->master->pid);
+		fprintf(stderr, "h2d: process %d exited before it was done\n", (int)w->master->pid);
 		return 1;
 	}
 	if (!is_written(w)) {
 		fprintf(stderr,
-			"h2d: process %d is gone, and another one has its place; nobody writes "
-			"%s.status, see the log\n",
+			"h2d: another process has replaced %d, but %s.status is not written: see "
+			"the log\n",
 			(int)w->master->pid, w->master->pid_file);
 		return 1;
 	}

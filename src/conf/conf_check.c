@@ -37,8 +37,7 @@ static void check_log(struct conf *conf, const char *key, char **log, const char
 		return;
 	}
 	if (lstat(*log, &st) == 0 && S_ISLNK(st.st_mode))
-		conf_fault(faults, pos, "%s \"%s\" is a symbolic link, which is not followed", key,
-			*log);
+		conf_fault(faults, pos, "%s \"%s\" must not be a symbolic link", key, *log);
 	conf_path_folder(conf, key, *log, pos, faults);
 }
 
@@ -49,8 +48,8 @@ static void check_skip(const struct conf_log *log, struct conf_faults *faults)
 	for (unsigned i = 0; skip->v != NULL && i < skip->n; i++)
 		if (strchr(skip->v[i], '*') != NULL || !conf_check_server_path(skip->v[i]))
 			conf_fault(faults, &log->access_log_skip_at,
-				"access-log-skip: \"%.200s\" is no path; it is written \"/PATH\" "
-				"or \"/PATH/\"",
+				"access-log-skip: \"%.200s\" is not a path: write \"/PATH\" or "
+				"\"/PATH/\"",
 				skip->v[i]);
 }
 
@@ -73,8 +72,7 @@ static void conf_check_logs(struct conf *conf, struct conf_faults *faults)
 		check_access_log(conf, &conf->servers[i].log, faults);
 	conf_access_logs(conf, &all);
 	if (all.one_more != NULL)
-		conf_fault(faults, all.one_more, "there are more than %d access logs",
-			CONF_ACCESS_LOGS_MAX);
+		conf_fault(faults, all.one_more, "more than %d access logs", CONF_ACCESS_LOGS_MAX);
 }
 
 enum { CONF_ID_MAX = 64 }; /* bytes of instance-name */
@@ -111,9 +109,7 @@ static void conf_check_id(struct conf *conf, struct conf_faults *faults)
 		return;
 	if (!is_id(conf->instance_name))
 		conf_fault(faults, &conf->instance_name_at,
-			"instance-name \"%.200s\" is not made of letters, digits and -._, or is "
-			"longer "
-			"than %d bytes",
+			"instance-name \"%.200s\": use letters, digits and -._, at most %d bytes",
 			conf->instance_name, CONF_ID_MAX);
 }
 
@@ -128,9 +124,9 @@ static void check_balance(const struct conf *conf, struct conf_faults *faults)
 			return;
 		n += snprintf(all + n, sizeof(all) - (size_t)n, ", %s", conf_balance_name(*b));
 	}
-	conf_fault(faults, &conf->balance_at, "balance = %s is not for dispatch = %s, which has %s",
-		conf_balance_name(conf_balance(conf)),
-		conf_dispatch_name((enum conf_dispatch)conf->dispatch), all);
+	conf_fault(faults, &conf->balance_at, "balance must be one of %s for dispatch = %s, not %s",
+		all, conf_dispatch_name((enum conf_dispatch)conf->dispatch),
+		conf_balance_name(conf_balance(conf)));
 }
 
 static void check_global(struct conf *conf, struct conf_faults *faults)
@@ -151,7 +147,7 @@ static void check_group(
 	const struct conf_listen *l, const struct addr *addr, struct conf_faults *faults)
 {
 	if (addr->sa.sa_family != AF_UNIX)
-		conf_fault(faults, &l->socket_group_at, "socket-group is for unix: listeners");
+		conf_fault(faults, &l->socket_group_at, "socket-group needs a unix: listener");
 	else if (getgrnam(l->socket_group) == NULL)
 		conf_fault(faults, &l->socket_group_at, "socket-group \"%.200s\" does not exist",
 			l->socket_group);
@@ -165,8 +161,8 @@ static const char *wrong_title(const char *title, const char *why)
 	if (space == NULL || strncmp(title, "unix:", 5) == 0)
 		return why;
 	if (strchr(space, ':') != NULL)
-		return "one address stands in a title, further ones have sections of their own";
-	return "the address stands alone: what is said of it stands in the braces, tls = true";
+		return "write a section for each address";
+	return "put options in braces: { tls = true }";
 }
 
 /* The listeners before the i-th are parsed into addrs. */
@@ -184,26 +180,25 @@ static void check_listen(
 	for (unsigned j = 0; j < i; j++) {
 		if (!addr_equal(&addrs[i], &addrs[j]) || is_any_port(&addrs[i]))
 			continue;
-		conf_fault(faults, &l->at, "listen \"%.200s\" is there twice; first at %s:%u",
+		conf_fault(faults, &l->at, "duplicate listen \"%.200s\" (first at %s:%u)",
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
 		break;
 	}
 	if (l->socket_group != NULL && *l->socket_group != '\0')
 		check_group(l, &addrs[i], faults);
 	if (l->haproxy_agent && (l->tls || l->admin || l->redirect_to_https || l->proxy_protocol))
-		conf_fault(faults, &l->haproxy_agent_at,
-			"haproxy-agent = true goes with no other use of a listener: %s",
+		conf_fault(faults, &l->haproxy_agent_at, "haproxy-agent = true needs %s = false",
 			l->tls                 ? "tls"
 			: l->admin             ? "admin"
 			: l->redirect_to_https ? "redirect-to-https"
 					       : "proxy-protocol");
 	if (l->admin_host.n > 0 && (!l->admin || addrs[i].sa.sa_family == AF_UNIX))
 		conf_fault(faults, &l->admin_host_at,
-			"admin-host is for listeners with admin = true and an address");
+			"admin-host needs admin = true and an IP address");
 	if (addrs[i].sa.sa_family == AF_UNIX) {
 		conf_path_folder(conf, "listen", addrs[i].un.sun_path, &l->at, faults);
 		if (l->tls)
-			conf_fault(faults, &l->tls_at, "tls = true is not for unix: listeners");
+			conf_fault(faults, &l->tls_at, "unix: listeners do not support tls");
 	}
 }
 
@@ -242,7 +237,7 @@ static void check_pair_names(const char *key, struct conf_list *paths, const str
 	for (unsigned i = 0; i < paths->n; i++) {
 		if (*paths->v[i] != '\0')
 			continue;
-		conf_fault(faults, at, "%s: a list of files has no empty names", key);
+		conf_fault(faults, at, "%s: file names must not be empty", key);
 		*paths = (struct conf_list){ 0 };
 	}
 	conf_path_readables(key, paths, at, faults);
@@ -255,8 +250,8 @@ static void check_staples(struct pairs p, struct conf_faults *faults)
 	if (!faults->lost && p.certificates->v != NULL && p.staples->n != 0 &&
 		p.staples->n != p.certificates->n)
 		conf_fault(faults, p.staples_at,
-			"stapling-file names %u files, and certificate %u: each is of one "
-			"certificate, in the same order",
+			"stapling-file: %u instead of %u files: list one for each certificate, in "
+			"the same order",
 			p.staples->n, p.certificates->n);
 }
 
@@ -278,8 +273,8 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 			nkeys == 0 ? "certificate-key" : "certificate");
 	else
 		conf_fault(faults, p.keys_at,
-			"certificate-key names %u files, and certificate %u: each certificate "
-			"needs its key, in the same order",
+			"certificate-key: %u instead of %u files: list one for each certificate, "
+			"in the same order",
 			nkeys, n);
 }
 
@@ -288,11 +283,10 @@ static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *fau
 	if (!faults->lost && is_missing(tls->client_ca)) {
 		if (tls->client_verify != VERIFY_OFF)
 			conf_fault(faults, &tls->client_verify_at,
-				"client-verify needs client-ca: whose certificates clients may "
-				"show");
+				"client-verify needs client-ca, the CA of client certificates");
 		else if (!is_missing(tls->client_crl))
 			conf_fault(faults, &tls->client_crl_at,
-				"client-crl needs client-ca: whose list it is");
+				"client-crl needs client-ca, its issuer");
 	}
 	conf_path_readable("client-ca", &tls->client_ca, &tls->client_ca_at, faults);
 	conf_path_readable("client-crl", &tls->client_crl, &tls->client_crl_at, faults);
@@ -343,16 +337,15 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 		if (!l->redirect_to_https) {
 			if (l->https_port != 0)
 				conf_fault(faults, &l->https_port_at,
-					"https-port is for listeners with redirect-to-https = "
-					"true");
+					"https-port needs redirect-to-https = true");
 			continue;
 		}
 		if (l->tls || l->admin)
-			conf_fault(faults, at, "redirect-to-https = true is not for %s listeners",
+			conf_fault(faults, at, "redirect-to-https = true needs %s = false",
 				l->tls ? "tls" : "admin");
 		else if (conf_https(conf) == NULL && l->https_port == 0 && !faults->lost)
 			conf_fault(faults, at,
-				"redirect-to-https = true needs a listener with tls = true, or an "
+				"redirect-to-https = true needs a listener with tls = true or an "
 				"https-port");
 	}
 }
@@ -363,7 +356,7 @@ static void check_http1(const struct conf *conf, struct conf_faults *faults)
 	for (unsigned i = 0; i < conf->nlistens; i++)
 		if (conf->listens[i].tls && !conf->listens[i].http1)
 			conf_fault(faults, &conf->listens[i].http1_at,
-				"http1 = false is not for tls listeners");
+				"http1 = false needs tls = false");
 }
 
 static bool names_unix(const struct conf_list *list)
@@ -384,7 +377,7 @@ static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 	if (conf->client_address != NULL && strcmp(conf->client_address, "connection") != 0 &&
 		trusted->n == 0)
 		conf_fault(faults, &conf->client_address_at,
-			"client-address needs trusted-proxies: whose word is believed");
+			"client-address needs trusted-proxies = {\"ADDRESS\"}");
 	for (unsigned i = 0; i < conf->nlistens; i++) {
 		const struct conf_listen *l = &conf->listens[i];
 
@@ -392,12 +385,11 @@ static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 			continue;
 		if (trusted->n == 0)
 			conf_fault(faults, &l->proxy_protocol_at,
-				"proxy-protocol = true needs trusted-proxies: whose header is "
-				"believed");
+				"proxy-protocol = true needs trusted-proxies = {\"ADDRESS\"}");
 		else if (l->address != NULL && strncmp(l->address, "unix:", 5) == 0 &&
 			 !names_unix(trusted))
 			conf_fault(faults, &l->proxy_protocol_at,
-				"proxy-protocol = true of a unix: listener needs \"unix\" in "
+				"proxy-protocol = true on a unix: listener needs \"unix\" in "
 				"trusted-proxies");
 	}
 }
@@ -407,8 +399,7 @@ static void check_absolute(const struct conf_list *paths, const char *key,
 {
 	for (unsigned i = 0; i < paths->n; i++)
 		if (paths->v[i][0] != '/')
-			conf_fault(
-				faults, at, "%s: \"%.200s\" is no absolute path", key, paths->v[i]);
+			conf_fault(faults, at, "%s: \"%.200s\" is not absolute", key, paths->v[i]);
 }
 
 static void check_sandbox(const struct conf_sandbox *s, struct conf_faults *faults)

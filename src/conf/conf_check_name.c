@@ -36,16 +36,15 @@ const char *conf_check_name(const char *s)
 	if (is_v6(s))
 		return NULL;
 	if (strpbrk(s, " ,") != NULL)
-		return "one name stands there; further ones are a list: aliases = {\"a.org\", "
-		       "\"b.org\"}";
+		return "write one name here and the others in aliases = {\"a.org\", \"b.org\"}";
 	if (strstr(s, "://") != NULL)
-		return "a name stands alone, without https://";
+		return "remove https://";
 	for (const char *c = s; *c != '\0'; c++)
 		if ((unsigned char)*c >= 0x80)
-			return "a name with other letters is written in ASCII, \"xn--...\" (idn2 "
-			       "NAME says it)";
+			return "write a name with other letters in ASCII, \"xn--...\" (try idn2 "
+			       "NAME)";
 	if (star && s[1] != '.')
-		return "\"*\" stands alone in front of the first dot: \"*.example.com\"";
+		return "\"*\" must be all of the first label: \"*.example.com\"";
 	if (star)
 		s += 2;
 	if (strlen(s) > NAME_MAX_BYTES)
@@ -55,14 +54,14 @@ const char *conf_check_name(const char *s)
 				     "0123456789-_");
 
 		if (s[n] == '*')
-			return "\"*\" stands alone in front of the first dot: \"*.example.com\"";
+			return "\"*\" must be all of the first label: \"*.example.com\"";
 		if (s[n] == ':')
-			return "a name has no port";
+			return "remove the port";
 		if (s[n] != '.' && s[n] != '\0')
-			return "not the name of a host";
+			return "not a host name";
 		if (n == 0 || n > LABEL_MAX)
-			return n == 0 ? "there is nothing in front of or behind a dot"
-				      : "longer than 63 bytes between two dots";
+			return n == 0 ? "nothing before or after a dot"
+				      : "more than 63 bytes between two dots";
 		if (s[n] == '\0')
 			return NULL;
 		s += n + 1;
@@ -89,7 +88,7 @@ static void check_clashes(struct name *names, unsigned n, struct conf_faults *fa
 
 		if (a->server == b->server || strcasecmp(a->text, b->text) != 0)
 			continue;
-		conf_fault(faults, b->at, "server \"%.200s\" is there twice; first at %s:%u",
+		conf_fault(faults, b->at, "duplicate server name \"%.200s\" (first at %s:%u)",
 			b->text, a->at->file, a->at->line);
 	}
 }

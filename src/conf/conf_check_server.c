@@ -27,7 +27,7 @@ static void check_upload_dir(
 	if (s->upload_dir == NULL || *s->upload_dir == '\0')
 		return;
 	if (*s->upload_dir == '/') {
-		conf_fault(faults, pos, "upload-dir \"%.200s\" must be relative: it is below root",
+		conf_fault(faults, pos, "upload-dir \"%.200s\" must be relative to root",
 			s->upload_dir);
 		return;
 	}
@@ -108,22 +108,20 @@ static void check_redirect(
 		conf_fault(faults, &p->redirect_at,
 			"redirect \"%.200s\" is neither a path nor a URL (https://...)%s",
 			p->redirect,
-			strchr(p->redirect, ' ') != NULL
-				? "; the status is a key of its own, redirect-status"
-				: "");
+			strchr(p->redirect, ' ') != NULL ? ": set the status in redirect-status"
+							 : "");
 	else if (variable != NULL)
 		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\": there are no variables such as %.40s; behind a \"/\" "
-			"at the end come "
-			"the rest of the path and the query (a \"$\" itself is written %%24)",
+			"redirect \"%.200s\" must not contain %.40s: end it in \"/\" to append the "
+			"rest of the path and the query (write \"$\" as %%24)",
 			p->redirect, variable);
 	else if (p->redirect_keep_path == KEEP_YES && strpbrk(p->redirect, "?#") != NULL)
 		conf_fault(faults, &p->redirect_keep_path_at,
-			"redirect \"%.200s\" has a query: the rest of a path cannot come behind it",
+			"redirect \"%.200s\" contains a \"?\" or \"#\": nothing can be appended",
 			p->redirect);
 	else if (p->redirect[0] == '/' && redirects(s, p->redirect) == p->redirect)
-		conf_fault(faults, &p->redirect_at,
-			"redirect \"%.200s\" leads to itself, without end", p->redirect);
+		conf_fault(faults, &p->redirect_at, "redirect \"%.200s\" leads to itself",
+			p->redirect);
 }
 
 bool conf_check_server_path(const char *s)
@@ -159,12 +157,11 @@ static void check_scope_names(const struct conf_scope *p, struct conf_faults *fa
 	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
 		if (!is_extension(p->extensions.v[i]))
 			conf_fault(faults, &p->extensions_at,
-				"extensions: \"%.200s\" is not written as \".html\" is",
+				"extensions: \"%.200s\" must look like \".html\"",
 				p->extensions.v[i]);
 	if (p->fallback != NULL && *p->fallback != '\0' && !is_file_path(p->fallback))
 		conf_fault(faults, &p->fallback_at,
-			"fallback \"%.200s\" is not the path of a file below root, as "
-			"\"/index.html\"",
+			"fallback \"%.200s\" is not a file path below root such as \"/index.html\"",
 			p->fallback);
 }
 
@@ -175,23 +172,24 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 
 		if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
 			strcmp(name, "..") == 0)
-			conf_fault(faults, &p->index_at,
-				"index: \"%.200s\" is not the name of a file", name);
+			conf_fault(
+				faults, &p->index_at, "index: \"%.200s\" is not a file name", name);
 	}
 	for (unsigned i = 0; p->hide.v != NULL && i < p->hide.n; i++)
 		if (*p->hide.v[i] == '\0' || strchr(p->hide.v[i], '/') != NULL)
 			conf_fault(faults, &p->hide_at,
-				"hide: \"%.200s\" is not the name of files, as \"*.bak\", without "
-				"their path",
+				"hide: \"%.200s\" must be a file name such as \"*.bak\", without a "
+				"path",
 				p->hide.v[i]);
 	check_scope_names(p, faults);
 	if (p->return_page != NULL && *p->return_page != '\0' && !is_file_path(p->return_page))
 		conf_fault(faults, &p->return_page_at,
-			"return-page \"%.200s\" is not the path of a file below root, as "
+			"return-page \"%.200s\" is not a file path below root such as "
 			"\"/soon.html\"",
 			p->return_page);
 	if (p->charset != NULL && !is_token(p->charset))
-		conf_fault(faults, &p->charset_at, "charset \"%.200s\" is not a token", p->charset);
+		conf_fault(faults, &p->charset_at,
+			"charset \"%.200s\": write a word like \"utf-8\"", p->charset);
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
 }
 
@@ -202,14 +200,13 @@ static void check_files(const struct conf_files *files, unsigned n, struct conf_
 
 		if (pattern != NULL && (*pattern == '\0' || strchr(pattern, '/') != NULL))
 			conf_fault(faults, &files[i].at,
-				"files \"%.200s\": it is the name of files, as \"*.woff2\", "
-				"without "
-				"their path",
+				"files \"%.200s\" must be a file name such as \"*.woff2\", without "
+				"a path",
 				pattern);
 		for (unsigned j = 0; pattern != NULL && j < i; j++)
 			if (files[j].pattern != NULL && strcasecmp(pattern, files[j].pattern) == 0)
 				conf_fault(faults, &files[i].at,
-					"files \"%.200s\" is there twice; first at %s:%u", pattern,
+					"duplicate files \"%.200s\" (first at %s:%u)", pattern,
 					files[j].at.file, files[j].at.line);
 	}
 }
@@ -229,13 +226,12 @@ static void check_store_folder(
 	if (folder == NULL || *folder == '\0')
 		return;
 	if (s->upload_dir == NULL || *s->upload_dir == '\0')
-		why = "there is no upload-dir";
+		why = "upload-dir is missing";
 	else if (folder[strspn(folder, "abcdefghijklmnopqrstuvwxyz"
 				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] != '\0')
-		why = "it is the name of one folder, of letters, digits, - and _";
+		why = "write one directory name of letters, digits, - and _";
 	else if (l->prefix != NULL && has_files(l->prefix))
-		why = "everybody could write there by the routes of /files, which this location "
-		      "may have";
+		why = "all clients could write to it through /files in this location";
 	if (why != NULL)
 		conf_fault(faults, &l->store_folder_at, "store-folder \"%.200s\": %s", folder, why);
 }
@@ -254,23 +250,20 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 			continue;
 		if (strchr(l->prefix, '*') != NULL)
 			conf_fault(faults, &l->at,
-				"location \"%.200s\": there are no wildcards in paths; rules by "
-				"the "
-				"names of files are a section files \"*.EXTENSION\" { ... }",
+				"location \"%.200s\" must not contain wildcards: match file names "
+				"in a section files \"*.EXTENSION\" { ... }",
 				l->prefix);
 		else if (!conf_check_server_path(l->prefix))
 			conf_fault(faults, &l->at,
-				"location \"%.200s\": no path begins so; it is written \"/PATH\" "
-				"or \"/PATH/\"",
+				"location \"%.200s\" is not a path: write \"/PATH\" or \"/PATH/\"",
 				l->prefix);
 		for (unsigned j = 0; j < i; j++) {
 			const struct conf_location *m = &s->locations[j];
 
 			if (m->prefix == NULL || strcmp(l->prefix, m->prefix) != 0)
 				continue;
-			conf_fault(faults, &l->at,
-				"location \"%.200s\" is there twice; first at %s:%u", l->prefix,
-				m->at.file, m->at.line);
+			conf_fault(faults, &l->at, "duplicate location \"%.200s\" (first at %s:%u)",
+				l->prefix, m->at.file, m->at.line);
 			break;
 		}
 	}
@@ -292,7 +285,7 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 					"error-page needs a file = \"/PATH\"");
 		} else if (e->file != NULL && !is_file_path(e->file)) {
 			conf_fault(faults, &e->file_at,
-				"file \"%.200s\" is not the path of a file below root, as "
+				"file \"%.200s\" is not a file path below root such as "
 				"\"/404.html\"",
 				e->file);
 		}
@@ -308,7 +301,7 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 			if (f->status == NULL || strcmp(e->status, f->status) != 0)
 				continue;
 			conf_fault(faults, &e->at,
-				"error-page \"%.200s\" is there twice; first at %s:%u", e->status,
+				"duplicate error-page \"%.200s\" (first at %s:%u)", e->status,
 				f->at.file, f->at.line);
 			break;
 		}
@@ -328,7 +321,7 @@ static void check_health(const struct conf_server *s, struct conf_faults *faults
 {
 	if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
 		conf_fault(faults, &s->health_at,
-			"health \"%.200s\" is not a path as \"/healthz\" is", s->health);
+			"health \"%.200s\" is not a path like \"/healthz\"", s->health);
 }
 
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
@@ -346,7 +339,7 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		*s->scope.redirect != '\0' || s->scope.returned != 0)
 		return;
 	conf_fault(faults, s->at.file != NULL ? &s->at : whole_file(conf, &pos),
-		"there is no root to serve: server \"%.200s\" { root = \"DIR\" }%s",
+		"root is missing: write server \"%.200s\" { root = \"DIR\" }%s",
 		s->name != NULL ? s->name : "_",
 		s == &conf->servers[conf_default_server(conf)] ? ", or -r DIR" : "");
 }

@@ -36,7 +36,7 @@ void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *f
 	if (conf_said(&f->said, pos, text))
 		return;
 	if (++f->n > CONF_FAULTS_MAX)
-		f->fn(f->ctx, pos, "too many faults, the others are not shown");
+		f->fn(f->ctx, pos, "too many errors: the rest is not shown");
 	else
 		f->fn(f->ctx, pos, text);
 }

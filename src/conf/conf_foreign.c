@@ -38,9 +38,9 @@ bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t
 	if (found == NWORDS)
 		return false;
 	if (words[found].key == NULL)
-		snprintf(buf, size, "there is no %s: %s", words[found].word, words[found].note);
+		snprintf(buf, size, "%s", words[found].note);
 	else
-		snprintf(buf, size, "%s is %s in %s%s%s%s", words[found].word, words[found].key,
+		snprintf(buf, size, "use %s in %s%s%s%s", words[found].key,
 			words[found].section[0] != '\0' ? words[found].section : "the top level",
 			words[found].note != NULL ? " (" : "",
 			words[found].note != NULL ? words[found].note : "",

@@ -120,8 +120,8 @@ static void check_written(
 		return;
 	if (conf_path_is_wide(real) && !is_meant(c->conf, path, folder))
 		conf_fault(c->faults, at,
-			"%s \"%s\": the workers would write all over \"%s\"; give it a folder of "
-			"its own, or name \"%s\" in write of section sandbox",
+			"%s \"%s\": workers could write to all of \"%s\": choose a directory below "
+			"it, or add \"%s\" to write in section sandbox",
 			row->name, path, folder, folder);
 }
 

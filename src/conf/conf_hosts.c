@@ -194,7 +194,7 @@ static bool host_cut(struct hosts *h, const struct conf_server *s, struct patter
 	else
 		conf_fault(h->faults, &s->root_at,
 			"root \"%.200s\": " CONF_HOST
-			" is the whole name of a folder, once: \"/srv/" CONF_HOST "/public\"",
+			" must be a whole directory name, once: \"/srv/" CONF_HOST "/public\"",
 			s->root);
 	return false;
 }
@@ -248,7 +248,7 @@ static void check_alone(struct hosts *h, struct conf_server *s)
 	if (!log && !has_certificates(s))
 		return;
 	conf_fault(h->faults, log ? &s->log.access_log_at : &s->tls.certificate_at,
-		"%s: " CONF_HOST " is a host's whose folder is in root, which has no " CONF_HOST,
+		"%s: " CONF_HOST " needs a root that contains " CONF_HOST,
 		log ? "access-log" : "certificate");
 	if (log)
 		s->log.access_log = NULL;

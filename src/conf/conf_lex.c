@@ -65,9 +65,8 @@ static struct conf_tok string(struct conf_lex *lex)
 				continue;
 			c = *++lex->p;
 			if (c != '"' && c != '\\' && c != '$' && why == NULL)
-				why = "a backslash in a string is written \\\\, a quote \\\", a "
-				      "\"$\" \\$; "
-				      "there are no other escapes";
+				why = "unknown escape in a string: write a backslash as \\\\, a "
+				      "quote as \\\", a \"$\" as \\$";
 		}
 		if (lex_is_control(c))
 			why = "a control byte in a string";
@@ -94,10 +93,10 @@ static struct conf_tok word(const struct conf_lex *lex, const char *from)
 	struct conf_tok tok = token(CONF_TOK_WORD, from, lex->p, lex->line);
 
 	if (*from == '\'')
-		return bad(lex, from, "strings are written in double quotes: \"...\"");
+		return bad(lex, from, "write strings in double quotes: \"...\"");
 	if (has_typographic_quote(tok.text))
 		return bad(lex, from,
-			"typographic quotation marks: strings are written in plain ones, \"...\"");
+			"typographic quotation marks: write strings in plain ones, \"...\"");
 	return tok;
 }
 

@@ -56,7 +56,7 @@ static const char *skip_byte_order_mark(struct slice *text)
 	if (slice_starts(*text, SLICE("\xef\xbb\xbf")))
 		*text = slice_of(text->p + 3, text->n - 3);
 	if (slice_starts(*text, SLICE("\xff\xfe")) || slice_starts(*text, SLICE("\xfe\xff")))
-		return "it is written in UTF-16; save it as UTF-8";
+		return "the file is in UTF-16: save it as UTF-8";
 	return NULL;
 }
 
@@ -182,7 +182,7 @@ static void include_glob(struct conf *conf, const struct conf_source *source,
 	if (rc == GLOB_NOSPACE)
 		conf_fault_oom(faults, pos);
 	else if (rc == GLOB_ABORTED)
-		conf_fault(faults, pos, "cannot read the folder of \"%s\"", pattern);
+		conf_fault(faults, pos, "cannot read the directory of \"%s\"", pattern);
 	for (size_t i = 0; rc == 0 && i < found.gl_pathc && !faults->oom; i++) {
 		char *name = arena_strdup(&conf->arena, found.gl_pathv[i]);
 

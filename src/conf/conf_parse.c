@@ -48,8 +48,8 @@ static void assignment(struct parser *p, const struct block *b, const struct con
 	obj = block_obj(p, b);
 	first = conf_member_at(obj, row);
 	if (first->file != NULL)
-		conf_fault(p->faults, &pos, "%s is set twice; first at %s:%u", row->name,
-			first->file, first->line);
+		conf_fault(p->faults, &pos, "duplicate %s (first at %s:%u)", row->name, first->file,
+			first->line);
 	else
 		conf_value_set(&p->conf->arena, row, obj, &v, &pos, p->faults);
 }
@@ -75,7 +75,7 @@ static void include(struct parser *p, const struct block *b, const struct conf_t
 	if (pattern.kind == CONF_TOK_STRING)
 		parser_next(p);
 	if (pattern.kind != CONF_TOK_STRING || !conf_tok_is(&p->tok, ')')) {
-		parser_unexpected(p, key->line, "include is written include(\"PATTERN\")");
+		parser_unexpected(p, key->line, "write include as include(\"PATTERN\")");
 		parser_skip_line(p, key->line);
 		return;
 	}
@@ -101,9 +101,9 @@ static bool refuse_one_too_many(
 		return false;
 	first = position(conf_table_get(owner, s, 0), s);
 	if (s->title != NULL)
-		conf_fault(p->faults, pos, "more than %u sections %s", s->max, s->name);
+		conf_fault(p->faults, pos, "more than %u %s sections", s->max, s->name);
 	else if (first->file != NULL)
-		conf_fault(p->faults, pos, "section %s is there twice; first at %s:%u", s->name,
+		conf_fault(p->faults, pos, "duplicate section %s (first at %s:%u)", s->name,
 			first->file, first->line);
 	else
 		return false;
@@ -166,8 +166,8 @@ static bool refuse_unquoted(struct parser *p, const struct conf_section *s)
 {
 	if (!is_unquoted(p))
 		return false;
-	parser_fault(p, p->tok.line, "the title of a section is quoted: %s \"%.*s\" { ... }",
-		s->name, PARSER_NAME(&p->tok));
+	parser_fault(p, p->tok.line, "put the title in quotes: %s \"%.*s\" { ... }", s->name,
+		PARSER_NAME(&p->tok));
 	return true;
 }
 
@@ -188,10 +188,9 @@ static bool read_titles(struct parser *p, const struct conf_section *s, const st
 		return false;
 	*titles = v.list;
 	if (!s->titles)
-		parser_fault(p, key->line, "section %s has one title: it takes no list of them; %s",
-			s->name,
-			strcmp(s->name, "server") == 0 ? "further names stand in aliases"
-						       : "each has a section of its own");
+		parser_fault(p, key->line, "section %s takes one title, not a list: %s", s->name,
+			strcmp(s->name, "server") == 0 ? "write the other names in aliases"
+						       : "write a section for each");
 	return true;
 }
 
@@ -241,8 +240,7 @@ static void section_of(
 	} else {
 		if (!bad && p->tok.kind == CONF_TOK_WORD && p->tok.line == key->line) {
 			p->faults->lost = true;
-			conf_unknown_form(
-				p, key, "has nothing but a title in front of its \"{\"", b.section);
+			conf_unknown_form(p, key, "takes only a title before its \"{\"", b.section);
 		} else if (!bad)
 			parser_missing(p, key, "{");
 		/* Only the brace is missing if the next token could follow it. */
@@ -253,12 +251,12 @@ static void section_of(
 		}
 	}
 	if (b.owner == NULL)
-		parser_fault(p, key->line, "section %s belongs to %s, not to %s", b.section->name,
+		parser_fault(p, key->line, "section %s belongs in %s, not in %s", b.section->name,
 			conf_unknown_place(b.section->parent), conf_unknown_place(parent->section));
 	else if (b.owner != parent && parent->nested.line == 0)
 		parent->nested = *key;
 	if (b.section->title == NULL && has_title)
-		parser_fault(p, title.line, "section %s has no title", b.section->name);
+		parser_fault(p, title.line, "section %s takes no title", b.section->name);
 	if (b.section->title != NULL && !has_title && titles.n == 0 && !bad)
 		refuse_untitled(p, b.section, key->line);
 	if (!block_open(p, &b, key->line))
@@ -380,20 +378,18 @@ static void parse_block(struct parser *p, struct block *b)
 			return;
 		}
 		if (conf_tok_is(&tok, '{')) {
-			parser_fault(p, tok.line, "a \"{\" without the name of a section");
+			parser_fault(p, tok.line, "\"{\" without a section name");
 			p->faults->lost = true;
 			parser_skip_block(p);
 			continue;
 		}
 		if (conf_tok_is(&tok, '}')) {
 			if (!p->torn)
-				parser_fault(p, tok.line, "this \"}\" closes nothing");
+				parser_fault(p, tok.line, "unmatched \"}\"");
 			parser_next(p);
 			continue;
 		}
-		parser_unexpected(p, tok.line,
-			conf_tok_is(&tok, ';') ? "statements end with their line, without \";\""
-					       : NULL);
+		parser_unexpected(p, tok.line, conf_tok_is(&tok, ';') ? "remove the \";\"" : NULL);
 		parser_next(p);
 		parser_skip_line(p, tok.line);
 	}
@@ -408,8 +404,8 @@ static bool refuse_foreign(struct parser *p, struct slice text)
 	if (server == NULL)
 		return false;
 	parser_fault(p, line,
-		"this is a configuration of %s; h2d.conf has a language of its own: "
-		"key = value and section \"title\" { ... }; h2d -T prints a whole one",
+		"this is a configuration of %s: h2d.conf uses key = value and section \"title\" { "
+		"... } (h2d -T prints an example)",
 		server);
 	p->faults->lost = true;
 	return true;

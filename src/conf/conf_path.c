@@ -28,13 +28,13 @@ static bool is_of_unit(void)
 const char *conf_path_cure(int error, const char *path)
 {
 	if (error == EROFS)
-		return " (under systemd, name its folder in ReadWritePaths=: systemctl edit h2d)";
+		return " (under systemd, add its directory to ReadWritePaths=: systemctl edit h2d)";
 	if (error == EACCES && geteuid() == 0)
-		return " (root has no way past modes here: chown root, or under systemd, "
+		return " (root cannot bypass modes here: chown root, or under systemd, "
 		       "CapabilityBoundingSet=CAP_DAC_READ_SEARCH: systemctl edit h2d)";
 	if (error == ENOENT && is_temporary(path) && is_of_unit())
-		return " (the unit has a /tmp of its own: move it, or PrivateTmp=no: systemctl "
-		       "edit h2d)";
+		return " (the unit has its own /tmp: move it, or PrivateTmp=no: systemctl edit "
+		       "h2d)";
 	return "";
 }
 
@@ -47,7 +47,7 @@ static void cannot(
 	if (errno == ENOENT && strstr(path, "/~") != NULL)
 		cure = " (\"~\" is not expanded: write the whole path)";
 	else if (errno == ENOENT && strchr(path, '$') != NULL)
-		cure = " (a variable of the environment is written ${NAME})";
+		cure = " (write an environment variable as ${NAME})";
 	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure);
 }
 
@@ -138,7 +138,7 @@ void conf_path_folder(struct conf *conf, const char *key, const char *path,
 		return;
 	}
 	if (stat(folder, &st) < 0)
-		conf_fault(faults, pos, "%s \"%s\": folder \"%s\": %m", key, path, folder);
+		conf_fault(faults, pos, "%s \"%s\": directory \"%s\": %m", key, path, folder);
 	else if (!S_ISDIR(st.st_mode))
 		conf_fault(faults, pos, "%s \"%s\": \"%s\" is not a directory", key, path, folder);
 }

@@ -95,8 +95,9 @@ static const char *near_handler(struct slice name)
 static void unknown_word(struct parser *p, const struct conf_tok *key, const char *what,
 	const char *where, const char *near)
 {
-	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s", what, PARSER_NAME(key), where,
-		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s%s%s%s", what, PARSER_NAME(key), where,
+		near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+		near != NULL ? "?" : "");
 }
 
 /* False: it is no word of another server. home: the section with that word in another meaning. */
@@ -107,9 +108,8 @@ static bool foreign_word(struct parser *p, const struct conf_tok *key, const cha
 
 	if (!conf_foreign_word(where->name, key->text, hint, sizeof(hint)))
 		return false;
-	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: in h2d, %s%s%s", what,
-		PARSER_NAME(key), conf_unknown_place(where), hint,
-		home != NULL ? "; another one belongs to " : "",
+	parser_fault(p, key->line, "unknown %s \"%.*s\" in %s: %s%s%s", what, PARSER_NAME(key),
+		conf_unknown_place(where), hint, home != NULL ? "; the name is also a key of " : "",
 		home != NULL ? conf_unknown_place(home) : "");
 	return true;
 }
@@ -148,7 +148,7 @@ static void not_here(struct parser *p, const struct conf_tok *key, const struct 
 {
 	bool twins = home != here && strcmp(home->name, here->name) == 0;
 
-	parser_fault(p, key->line, "%.*s belongs to %s%s%s, not to %s%s%s", PARSER_NAME(key),
+	parser_fault(p, key->line, "%.*s belongs in %s%s%s, not in %s%s%s", PARSER_NAME(key),
 		conf_unknown_place(home), twins ? " of " : "",
 		twins ? conf_unknown_place(home->parent) : "", conf_unknown_place(here),
 		twins ? " of " : "", twins ? conf_unknown_place(here->parent) : "");
@@ -167,7 +167,7 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 		return;
 	}
 	if (conf_table_section(NULL, key->text) != NULL) {
-		conf_unknown_form(p, key, "is a section: it takes braces, no \"=\"",
+		conf_unknown_form(p, key, "is a section: write braces, not \"=\"",
 			conf_table_section(NULL, key->text));
 		return;
 	}
@@ -191,6 +191,7 @@ void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const ch
 {
 	const char *near = near_handler(slice_str(title));
 
-	parser_fault(p, key->line, "no handler \"%.64s\" that has keys is built in%s%s", title,
-		near != NULL ? "; the nearest known one is " : "", near != NULL ? near : "");
+	parser_fault(p, key->line, "no built-in handler \"%.64s\" has keys%s%s%s", title,
+		near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+		near != NULL ? "?" : "");
 }

@@ -18,14 +18,14 @@ const char *conf_value_number(const char *text, uint64_t max, uint64_t *out)
 	uint64_t v = 0;
 
 	if (text[0] == '-' || text[0] == '+')
-		return "numbers have no sign";
+		return "no sign is allowed";
 	if (text[0] == '\0')
-		return "there is no number";
+		return "no number given";
 	for (const char *p = text; *p != '\0'; p++)
 		if (*p < '0' || *p > '9')
 			return "not a decimal number";
 	if (text[0] == '0' && text[1] != '\0')
-		return "numbers are decimal, without leading zeros";
+		return "remove the leading zeros";
 	for (const char *p = text; *p != '\0'; p++) {
 		unsigned digit = (unsigned)(*p - '0');
 
@@ -85,7 +85,7 @@ static const char *seconds_number(const char *text, uint64_t max, uint64_t *out)
 	const char *why;
 
 	if (n > 2 && strcmp(text + n - 2, "ms") == 0)
-		return "there is nothing shorter than a second";
+		return "write whole seconds";
 	for (unsigned i = 0; n > 0 && i < sizeof(units) / sizeof(units[0]); i++) {
 		if (text[n - 1] != units[i].unit)
 			continue;
@@ -267,9 +267,9 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	if (!kind_fits(row, v->kind) && !is_word_of(row, v)) {
 		*why = "";
 		if (v->kind == CONF_VALUE_WORD && kind_fits(row, CONF_VALUE_STRING))
-			*why = "it needs double quotes";
+			*why = "write double quotes";
 		else if (v->kind == CONF_VALUE_STRING && kind_fits(row, CONF_VALUE_WORD))
-			*why = "it is written without quotes";
+			*why = "remove the quotes";
 		return true;
 	}
 	switch (row->type) {
@@ -339,8 +339,8 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	*conf_member_at(obj, row) = *pos;
 	if (holds_host(row, v)) {
 		conf_fault(faults, pos,
-			"%s: " CONF_HOST " stands in the root, access-log, certificate and "
-			"certificate-key of a server alone",
+			"%s: " CONF_HOST " is for root, access-log, certificate and "
+			"certificate-key of a server only",
 			row->name);
 		set_null(row, obj);
 	} else if (!store(arena, row, obj, v, pos, &why)) {

@@ -58,14 +58,13 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size)
 			row->max);
 		break;
 	case CONF_TYPE_SIZE:
-		snprintf(buf, size,
-			"a size in bytes from %s to %s, with K, M, G or nothing behind it", min,
+		snprintf(buf, size, "a size in bytes from %s to %s, with or without K, M, G", min,
 			max);
 		break;
 	case CONF_TYPE_SECONDS:
 		snprintf(buf, size,
 			"a number of seconds from %" PRIu64 " to %" PRIu64
-			", with s, m, h, d or nothing behind it",
+			", with or without s, m, h, d",
 			row->min, row->max);
 		break;
 	case CONF_TYPE_CHOICE:

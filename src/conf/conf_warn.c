@@ -57,9 +57,8 @@ static void check_redirect(const struct warner *w, const struct conf_scope *p, c
 		is_page(prefix))
 		return;
 	warn_of(w, &p->redirect_at,
-		"redirect \"%.200s\" drops the rest of the path: all that is below %.200s leads "
-		"there; "
-		"redirect-keep-path says whether that is meant",
+		"redirect \"%.200s\" drops the rest of paths below %.200s: set redirect-keep-path "
+		"to true, or to false if this is intended",
 		to, prefix);
 }
 
@@ -86,9 +85,8 @@ static void check_title(const struct warner *w, const struct conf_location *l)
 
 	if (c != NULL && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
 		warn_of(w, &l->at,
-			"location \"%.200s\": paths are decoded before they are compared, so this "
-			"is "
-			"one with a \"%%\" in it; write the character that %.3s stands for",
+			"location \"%.200s\" contains a \"%%\", but paths are decoded before they "
+			"are compared: write the character for %.3s",
 			l->prefix, c);
 }
 
@@ -97,16 +95,15 @@ static void check_pattern(
 {
 	if (pattern[0] == '.')
 		warn_of(w, at,
-			"%s \"%.200s\": names that begin with a dot are never sent; all that end "
-			"so "
-			"are \"*%.200s\"",
+			"%s \"%.200s\": names with a leading dot are never sent: write \"*%.200s\" "
+			"for an extension",
 			key, pattern, pattern);
 	else if (strpbrk(pattern, "{}()|^$\\+") != NULL || strncmp(pattern, "~ ", 2) == 0 ||
 		 strstr(pattern, ", ") != NULL || strstr(pattern, " *") != NULL ||
 		 strstr(pattern, ",*") != NULL)
 		warn_of(w, at,
-			"%s \"%.200s\": \"*\" is any bytes, and nothing else is special; several "
-			"names are a list: {\"*.png\", \"*.jpg\"}",
+			"%s \"%.200s\": only \"*\" is special: write several names as a list: "
+			"{\"*.png\", \"*.jpg\"}",
 			key, pattern);
 }
 
@@ -123,9 +120,9 @@ static const char *directive_slip(const char *s, size_t n)
 		"stale-if-error" };
 
 	if (memchr(s, ';', n) != NULL)
-		return "directives have commas between, as in public, max-age=3600";
+		return "separate directives with commas: public, max-age=3600";
 	if (memchr(s, ':', n) != NULL || (n > 0 && isdigit((unsigned char)s[0])))
-		return "a directive has \"=\", as in max-age=3600";
+		return "write directives with \"=\": max-age=3600";
 	for (size_t i = 0; i < sizeof(timed) / sizeof(timed[0]); i++) {
 		size_t name = strlen(timed[i]);
 
@@ -133,7 +130,7 @@ static const char *directive_slip(const char *s, size_t n)
 			continue;
 		if (n < name + 2 || s[name] != '=' ||
 			strspn(s + name + 1, "0123456789\"") < n - name - 1)
-			return "it takes a number of seconds, as in max-age=3600";
+			return "write a number of seconds: max-age=3600";
 	}
 	return NULL;
 }
@@ -164,10 +161,10 @@ static void check_returned(const struct warner *w, const struct conf_scope *p)
 		return;
 	if (*p->redirect != '\0' && are_together(&p->returned_at, &p->redirect_at))
 		warn_of(w, &p->redirect_at,
-			"redirect is never asked for: return answers everything here");
+			"redirect does nothing: return answers all requests here");
 	if (*p->fallback != '\0' && are_together(&p->returned_at, &p->fallback_at))
 		warn_of(w, &p->fallback_at,
-			"fallback is never asked for: return answers everything here");
+			"fallback does nothing: return answers all requests here");
 }
 
 static void check_scope(
@@ -179,13 +176,12 @@ static void check_scope(
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
 	if (p->allow_subject.n > 0 && s->tls.client_verify == VERIFY_OFF)
 		warn_of(w, &p->allow_subject_at,
-			"allow-subject lets nobody in: the server asks no client for a "
-			"certificate, "
-			"see client-verify");
+			"allow-subject refuses all clients: set client-verify to request client "
+			"certificates");
 	if (*p->redirect != '\0' && *p->fallback != '\0' &&
 		are_together(&p->redirect_at, &p->fallback_at))
 		warn_of(w, &p->fallback_at,
-			"fallback is never asked for: everything here is redirected");
+			"fallback does nothing: redirect answers all requests here");
 }
 
 /* The scope whose redirect applies to a path. */
@@ -215,7 +211,7 @@ static void check_sendfile(const struct warner *w, const struct conf_scope *p)
 			 conf->listens[i].http1;
 	if (p->sendfile && is_set(&p->sendfile_at) && !sends)
 		warn_of(w, &p->sendfile_at,
-			"sendfile does nothing: no listener speaks HTTP/1 in cleartext");
+			"sendfile does nothing without a cleartext listener for HTTP/1");
 }
 
 /* The server whose name begins s. A port is another server's. */
@@ -258,8 +254,7 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 		at = leads_to(w, &s, at->redirect);
 		if (at != first)
 			continue;
-		warn_of(w, &first->redirect_at,
-			"redirect \"%.200s\" comes back to %s\"%.200s\": clients go in circles",
+		warn_of(w, &first->redirect_at, "redirect \"%.200s\" loops back to %s\"%.200s\"",
 			first->redirect, title[0] == '/' ? "location " : "server ", title);
 		return;
 	}
@@ -345,16 +340,16 @@ static void check_limits(const struct warner *w)
 	for (unsigned i = 0; i < l->exempt.n; i++)
 		if (strcmp(l->exempt.v[i], "all") == 0 ||
 			slice_ends(slice_str(l->exempt.v[i]), SLICE("/0")))
-			warn_of(w, &l->exempt_at, "exempt \"%.100s\": limits hold for nobody",
+			warn_of(w, &l->exempt_at, "exempt \"%.100s\" exempts all clients",
 				l->exempt.v[i]);
 	if (l->exempt.n > 0 && !any)
 		warn_of(w, &l->exempt_at,
-			"exempt does nothing: there is no limit by client, as "
-			"requests-per-second is");
+			"exempt does nothing without a limit per client, such as "
+			"requests-per-second");
 	if (l->dry_run && !any)
 		warn_of(w, &l->dry_run_at,
-			"dry-run does nothing: there is no limit by client, as "
-			"requests-per-second is");
+			"dry-run does nothing without a limit per client, such as "
+			"requests-per-second");
 }
 
 /* nginx's line has the format after the file. */
@@ -364,8 +359,8 @@ static void check_log(const struct warner *w, const struct conf_log *log)
 
 	if (space != NULL && strpbrk(space, "./") == NULL)
 		warn_of(w, &log->access_log_at,
-			"access-log \"%.200s\" is the name of a file as a whole; access-log-format "
-			"is a key of its own",
+			"access-log \"%.200s\" is one file name: set the format in "
+			"access-log-format",
 			log->access_log);
 }
 
@@ -377,7 +372,7 @@ static void check_handshakes(const struct warner *w)
 			return;
 	if (w->conf->tls.reject_handshake)
 		warn_of(w, &w->conf->tls.reject_handshake_at,
-			"reject-handshake refuses everybody: no server has a name");
+			"reject-handshake refuses all clients: no server has a name");
 }
 
 static void check_listens(const struct warner *w)
@@ -389,9 +384,8 @@ static void check_listens(const struct warner *w)
 		if (port != NULL && strcmp(port, ":443") == 0 && !l->tls && !l->redirect_to_https &&
 			!l->admin && !l->proxy_protocol && w->conf->trusted_proxies.n == 0)
 			warn_of(w, &l->at,
-				"listen \"%.200s\" is cleartext, which browsers do not speak "
-				"there: "
-				"tls = true",
+				"listen \"%.200s\" is cleartext, but browsers expect TLS: set tls "
+				"= true",
 				l->address);
 	}
 }
@@ -423,8 +417,7 @@ static void warn_of_server(const struct warner *w, const struct conf_server *s)
 	if (*s->strict_transport_security != '\0' && conf_https(w->conf) == NULL &&
 		w->conf->trusted_proxies.n == 0)
 		warn_of(w, &s->strict_transport_security_at,
-			"strict-transport-security is sent over TLS alone, and no listener has tls "
-			"= "
+			"strict-transport-security does nothing without a listener with tls = "
 			"true");
 }
 
@@ -439,9 +432,8 @@ static void check_proxies(const struct warner *w)
 	for (unsigned i = 0; i < conf->trusted_proxies.n; i++)
 		if (slice_ends(slice_str(conf->trusted_proxies.v[i]), SLICE("/0")))
 			warn_of(w, &conf->trusted_proxies_at,
-				"trusted-proxies \"%.100s\" trusts everybody: each client may say "
-				"that it "
-				"has any address",
+				"trusted-proxies \"%.100s\" trusts all clients: each can claim any "
+				"address",
 				conf->trusted_proxies.v[i]);
 	if (conf->trusted_proxies.n > 0 && !used)
 		warn_of(w, &conf->trusted_proxies_at,

@@ -49,9 +49,9 @@ void parser_unexpected(struct parser *p, unsigned line, const char *message)
 	} else if (message != NULL) {
 		parser_fault(p, line, "%s", message);
 	} else if (tok->kind == CONF_TOK_STRING) {
-		parser_fault(p, tok->line, "a string does not belong here");
+		parser_fault(p, tok->line, "unexpected string");
 	} else {
-		parser_fault(p, tok->line, "\"%.*s\" does not belong here", PARSER_NAME(tok));
+		parser_fault(p, tok->line, "unexpected \"%.*s\"", PARSER_NAME(tok));
 	}
 }
 
@@ -59,16 +59,14 @@ void parser_missing(struct parser *p, const struct conf_tok *key, const char *wh
 {
 	char message[128];
 
-	snprintf(
-		message, sizeof(message), "there is no \"%s\" behind %.*s", what, PARSER_NAME(key));
+	snprintf(message, sizeof(message), "missing \"%s\" after %.*s", what, PARSER_NAME(key));
 	parser_unexpected(p, key->line, message);
 }
 
 void parser_unclosed(struct parser *p, unsigned line)
 {
 	if (!p->torn)
-		parser_fault(p, line,
-			"the \"{\" of this line has no \"}\": the file ends at line %u",
+		parser_fault(p, line, "this \"{\" has no \"}\" before the file ends at line %u",
 			p->lex.line);
 	p->faults->lost = true;
 }
@@ -145,20 +143,20 @@ static void env_variable(struct copy *c, struct slice inner)
 	size_t n = colon != NULL ? (size_t)(colon - inner.p) : inner.n;
 
 	if (n == 0 || n >= NAME_SIZE) {
-		c->why = "a variable is written ${NAME} or ${NAME:default}, a \"${\" itself \\${";
+		c->why = "write a variable as ${NAME} or ${NAME:default}, \"${\" itself as \\${";
 		return;
 	}
 	memcpy(c->name, inner.p, n);
 	c->name[n] = '\0';
 	value = getenv(c->name);
 	if (strspn(c->name, WORD) != n)
-		c->why = "is no name of a variable; a \"${\" itself is written \\${";
+		c->why = "is not a variable name: write \"${\" itself as \\${";
 	else if (colon != NULL && (value == NULL || *value == '\0'))
 		env_put(c, colon + 1, inner.n - n - 1);
 	else if (value == NULL)
-		c->why = "is not set in the environment; ${NAME:default} would have a default";
+		c->why = "is not set in the environment: set it or write ${NAME:default}";
 	else if (has_control(value))
-		c->why = "holds a control byte";
+		c->why = "contains a control byte";
 	else
 		env_put(c, value, strlen(value));
 }
@@ -264,8 +262,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 		}
 		if (at_statement(p)) {
 			p->faults->lost = true;
-			parser_fault(p, line, "%.*s: the list of this line has no \"}\"",
-				PARSER_NAME(key));
+			parser_fault(p, line, "%.*s: the list has no \"}\"", PARSER_NAME(key));
 			return false;
 		}
 		if (comma && p->tok.kind == CONF_TOK_STRING) {
@@ -284,7 +281,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 			comma = true;
 		} else {
 			snprintf(message, sizeof(message),
-				"%.*s: a list holds strings in double quotes, with commas between",
+				"%.*s: write a list of strings with commas: {\"a\", \"b\"}",
 				PARSER_NAME(key));
 			parser_unexpected(p, p->tok.line, message);
 			skip_list(p);
@@ -303,8 +300,7 @@ static void refuse_unit(struct parser *p, const char *number)
 		memchr("kKmMgGshd", p->tok.text.p[0], 9) == NULL ||
 		strspn(number, "0123456789") != strlen(number))
 		return;
-	parser_fault(p, p->tok.line, "there is no space in a size or a time: %s%.*s", number,
-		PARSER_NAME(&p->tok));
+	parser_fault(p, p->tok.line, "remove the space: %s%.*s", number, PARSER_NAME(&p->tok));
 	parser_next(p);
 }
 

@@ -105,9 +105,9 @@ const char *mime_parse_type(const char *text, struct mime *m)
 {
 	*m = (struct mime){ .extension = SLICE(""), .type = slice_str(text) };
 	if (memchr(text, ';', m->type.n) != NULL)
-		return "a media type has no parameters here; charset is a key of its own";
+		return "remove the parameters and set charset instead";
 	if (!is_type(m->type))
-		return "a media type is written \"text/x-foo\"";
+		return "write a media type like \"text/x-foo\"";
 	set_kind(m);
 	return NULL;
 }
@@ -118,15 +118,15 @@ const char *mime_parse(const char *text, struct mime *m)
 	struct slice extension;
 
 	if (colon == NULL)
-		return "it is written \"EXTENSION: TYPE\", as \"foo: text/x-foo\"";
+		return "write \"EXTENSION: TYPE\", as in \"foo: text/x-foo\"";
 	extension = slice_of(text, (size_t)(colon - text));
 	if (extension.n > 0 && extension.p[0] == '.')
-		return "the extension is written without its dot";
+		return "write the extension without a dot";
 	for (size_t i = 0; i < extension.n; i++)
 		if (!field_is_tchar((unsigned char)extension.p[i]) || extension.p[i] == '.')
 			extension.n = 0;
 	if (extension.n == 0)
-		return "what stands before the colon is not one extension, as \"foo\"";
+		return "write one extension before the colon, as in \"foo\"";
 	why = mime_parse_type(colon + 1 + strspn(colon + 1, " \t"), m);
 	m->extension = extension;
 	return why;

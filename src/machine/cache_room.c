@@ -80,7 +80,7 @@ static bool is_less(const struct conf *conf, char text[256])
 	char all[HUMAN_SIZE], some[HUMAN_SIZE];
 
 	snprintf(text, 256,
-		"max-size: the cache takes %s, a quarter of the memory that h2d has here (%s)",
+		"max-size: the cache is limited to %s, a quarter of the memory here (%s)",
 		human_bytes(some, room), human_bytes(all, memory));
 	return room != conf->cache.max_size;
 }

@@ -104,8 +104,8 @@ int kernel_check(conf_fault_fn *fault, conf_fault_fn *warn, void *ctx)
 
 		if (error == 0)
 			continue;
-		snprintf(text, sizeof(text), "%s is missing here (%s): %s; to be had by %s",
-			rows[i].what, strerror(error), rows[i].why, rows[i].since);
+		snprintf(text, sizeof(text), "%s is missing (%s): %s; provided by %s", rows[i].what,
+			strerror(error), rows[i].why, rows[i].since);
 		(rows[i].needed ? fault : warn)(ctx, &(struct conf_pos){ 0 }, text);
 		rc = rows[i].needed ? -1 : rc;
 	}

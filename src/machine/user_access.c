@@ -87,7 +87,7 @@ static void user_scope(struct user_access *u, const struct conf_server *s, const
 
 	if (*root != '\0' && *scope->fallback != '\0' && !(inner && scope->fallback_at.outer > 0))
 		user_beneath(u, s, root, scope->fallback, &scope->fallback_at, "fallback",
-			"what is not there is answered with an error until it can be read");
+			"missing files are answered with an error until it is readable");
 	/* Each file once, if successive locations have the same. */
 	if (*users == '\0' || (inner && scope->auth_basic_file_at.outer > 0) ||
 		(u->users != NULL && strcmp(u->users, users) == 0))
@@ -96,7 +96,7 @@ static void user_scope(struct user_access *u, const struct conf_server *s, const
 	error = -htpasswd_look(users, user_refused, u);
 	if (error > 0)
 		user_told(u, &scope->auth_basic_file_at, "auth-basic-file", users, error,
-			"the workers can let nobody in");
+			"the workers must refuse all users");
 }
 
 static void user_server(struct user_access *u, const struct conf_server *s)
@@ -107,7 +107,7 @@ static void user_server(struct user_access *u, const struct conf_server *s)
 			"the workers cannot store files in it (systemd: ReadWritePaths=)");
 	for (unsigned i = 0; *s->root != '\0' && i < s->nerror_pages; i++)
 		user_beneath(u, s, s->root, s->error_pages[i].file, &s->error_pages[i].file_at,
-			"error-page", "h2d's own page answers until it can be read");
+			"error-page", "h2d sends its own page until it is readable");
 	user_scope(u, s, s->root, &s->scope);
 	for (unsigned i = 0; i < s->nlocations; i++) {
 		const struct conf_location *l = &s->locations[i];
@@ -151,5 +151,5 @@ void user_access_check(
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		warn(ctx, &(struct conf_pos){ 0 }, "files were not tried: a file system hangs");
+		warn(ctx, &(struct conf_pos){ 0 }, "files were not checked: a file system hangs");
 }

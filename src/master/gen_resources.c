@@ -96,9 +96,8 @@ static void check_uploads(
 	for (unsigned i = 0; i < sites->n; i++)
 		if (sites->v[i].uploads.n > 0 && !has_writers(&sites->v[i]))
 			warn(ctx, &conf->servers[i].upload_dir_at,
-				"upload-dir: nobody may write there: it takes an auth-basic-file, "
-				"an allow list or an allow-subject for /files, or upload-public = "
-				"true");
+				"upload-dir refuses all uploads: set auth-basic-file, allow or "
+				"allow-subject for /files, or upload-public = true");
 }
 
 /* A worker has all of them open, and files and connections use the rest. */
@@ -111,7 +110,7 @@ static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ct
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || n < sandbox_fewer(limit.rlim_max) / 2)
 		return;
 	snprintf(text, sizeof(text),
-		"%u roots are as many descriptors of each worker, which may have %ju: raise "
+		"%u roots need as many descriptors in each worker, of at most %ju: raise "
 		"RLIMIT_NOFILE (LimitNOFILE= of a unit)",
 		n, (uintmax_t)sandbox_fewer(limit.rlim_max));
 	warn(ctx, &(struct conf_pos){ 0 }, text);

@@ -294,7 +294,7 @@ const char *proxies_add(struct proxies *p, struct addr_range *room, const char *
 	}
 	why = addr_range_parse(text, &room[p->n]);
 	if (why != NULL && strcmp(why, ADDR_RANGE_NO_ADDRESS) == 0)
-		return ADDR_RANGE_NO_ADDRESS ", nor \"unix\"";
+		return ADDR_RANGE_NO_ADDRESS " or \"unix\"";
 	p->ranges = room;
 	p->n += why == NULL;
 	return why;

@@ -63,10 +63,9 @@ const char *subject_parse(const char *text, struct arena *a, struct slice *rule)
 	do {
 		part = next_part(&rest);
 		if (!is_part(part))
-			return "it is \"any\", or written as \"CN=alice\" or "
-			       "\"CN=alice,O=Example\", without "
-			       "blanks around \",\" and \"=\": openssl x509 -noout -subject "
-			       "-nameopt RFC2253 -in FILE shows it";
+			return "write \"any\", or as in \"CN=alice\" or \"CN=alice,O=Example\", "
+			       "without spaces around \",\" and \"=\" (openssl x509 -noout "
+			       "-subject -nameopt RFC2253 -in FILE)";
 	} while (part.p + part.n != end);
 	*rule = escape(text, a);
 	return NULL;

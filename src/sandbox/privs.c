@@ -38,16 +38,17 @@ int privs_find(struct privs *p, const char *user, char *err, size_t errsize)
 		snprintf(err, errsize, "user \"%s\" %s%s%s", user,
 			errno != 0 ? "cannot be looked up: " : "does not exist",
 			errno != 0 ? strerror(errno) : "",
-			strpbrk(user, ": ") != NULL ? ": it is named alone, its group comes along"
-						    : "");
+			strpbrk(user, ": ") != NULL
+				? ": write the user alone, which implies its group"
+				: "");
 		return -1;
 	}
 	p->uid = pw->pw_uid;
 	p->gid = pw->pw_gid;
 	p->ngroups = PRIVS_GROUPS;
 	if (getgrouplist(user, pw->pw_gid, p->groups, &p->ngroups) < 0) {
-		snprintf(err, errsize, "user \"%s\" is in %d groups, at most %d can be kept", user,
-			p->ngroups, PRIVS_GROUPS);
+		snprintf(err, errsize, "user \"%s\" is in %d groups, but at most %d are possible",
+			user, p->ngroups, PRIVS_GROUPS);
 		return -1;
 	}
 	p->drop = true;

@@ -199,7 +199,7 @@ static void add_more(struct filter *f)
 {
 	for (unsigned i = 0; i < f->s->nmore; i++) {
 		if (seccomp_syscall_resolve_name(f->s->more[i]) == __NR_SCMP_ERROR)
-			log_warn("sandbox: syscalls: there is no %s", f->s->more[i]);
+			log_warn("sandbox: syscalls: no call %s", f->s->more[i]);
 		seccomp_add(f, SCMP_ACT_ALLOW, f->s->more[i]);
 	}
 }

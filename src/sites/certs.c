@@ -248,8 +248,7 @@ static void check_time(
 		return;
 	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
 	if (left <= 0)
-		snprintf(text, sizeof(text),
-			"certificate %.300s has expired on %s: clients refuse it",
+		snprintf(text, sizeof(text), "certificate %.300s expired on %s: clients refuse it",
 			pair->files[TLS_FILE_CERTIFICATE], date);
 	else
 		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
@@ -266,7 +265,7 @@ static void check_staple(
 
 	if (why == NULL)
 		return;
-	snprintf(text, sizeof(text), "stapling-file %.300s: %s: it is not sent",
+	snprintf(text, sizeof(text), "stapling-file %.300s is not sent: %s",
 		pair->files[TLS_FILE_STAPLE], why);
 	k->warn(k->ctx, at, text);
 }
@@ -281,8 +280,7 @@ static void check_key(
 	if (key == NULL || stat(key, &st) < 0 || !(st.st_mode & S_IROTH))
 		return;
 	snprintf(text, sizeof(text),
-		"certificate-key \"%.300s\": everybody on this machine may read it: chmod o-r",
-		key);
+		"certificate-key \"%.300s\" is readable by all users: chmod o-r", key);
 	k->warn(k->ctx, at, text);
 }
 
@@ -321,7 +319,7 @@ static void check_name(const struct checker *k, const struct tls_cert *cert, con
 		if (tls_pair_covers(pair, slice_str(one)))
 			continue;
 		snprintf(text, sizeof(text),
-			"certificate %.400s is not good for \"%.255s\": clients refuse it",
+			"certificate %.400s does not cover \"%.255s\": clients refuse it",
 			pair->files[TLS_FILE_CERTIFICATE], name);
 		k->warn(k->ctx, at, text);
 	}

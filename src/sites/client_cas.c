@@ -106,16 +106,14 @@ static void client_cas_check_server(const struct conf_server_tls *tls,
 		return;
 	if (tls->client_verify == VERIFY_OFF) {
 		warn(ctx, &tls->client_ca_at,
-			"client-ca: nobody is asked for a certificate: client-verify = require or "
-			"optional says who is");
+			"client-ca does nothing without client-verify = require or optional");
 		return;
 	}
 	if (plain == NULL || tls->client_verify != VERIFY_REQUIRE)
 		return;
 	snprintf(text, sizeof(text),
-		"client-verify = require: nobody is asked on the cleartext listener \"%.200s\": "
-		"there "
-		"every request is served",
+		"client-verify = require does nothing on the cleartext listener \"%.200s\", which "
+		"serves all requests",
 		plain->address);
 	warn(ctx, &tls->client_verify_at, text);
 }

@@ -116,18 +116,14 @@ static const char *pattern_fault(const char *from, const char *to, bool splat)
 	const char *star = strchr(from, '*');
 
 	if (star != NULL && (star[1] != '\0' || star == from || star[-1] != '/'))
-		return "has a \"*\" that is not the end, behind a \"/\"";
+		return "may have a \"*\" only at its end, after a \"/\"";
 	if (strstr(from, "/:") != NULL)
-		return "has a name of a part, of which there are none: \"*\" at the end is the "
-		       "rest "
-		       "(a \":\" itself is written %3A)";
+		return "must not contain \"/:\": write \"*\" at the end for the rest of the path, "
+		       "and \":\" as %3A";
 	if (strchr(to, '*') != NULL || strstr(to, "/:") != NULL)
-		return "leads to a part of the path: the only one is \":splat\" at the end, behind "
-		       "a "
-		       "\"/\"";
+		return "has an invalid target: use only \":splat\", at the end after a \"/\"";
 	if (splat && (star == NULL || strpbrk(to, "?#") != NULL))
-		return "leads to the \":splat\" of a path that ends in no \"*\", or puts it into a "
-		       "query";
+		return "must end in \"*\" to use \":splat\", which must not be in a query";
 	return NULL;
 }
 
@@ -154,15 +150,14 @@ static void redirect_add(struct reading *r, const char *from, struct redirect_li
 	}
 	if (path_parse(slice_str(from), r->m->a, &path, &query) != NULL || query.n > 0 ||
 		strchr(from, '?') != NULL) {
-		bad(r, from, "is no path: it is written \"/PATH\", without a query");
+		bad(r, from, "is not a path: write \"/PATH\" without a query");
 		return;
 	}
 	n = name_map_put(&r->all->by_path, path);
 	if (*n != 0) {
 		char why[64];
 
-		snprintf(why, sizeof(why), "is there twice; first in line %u",
-			r->lines[*n - 1].at.line);
+		snprintf(why, sizeof(why), "is a duplicate of line %u", r->lines[*n - 1].at.line);
 		bad(r, from, why);
 		return;
 	}
@@ -188,11 +183,11 @@ static void read_line(struct reading *r, char *line)
 	if (*from == '\0')
 		return;
 	if (*to == '\0')
-		bad(r, from, "leads nowhere: a line is FROM TO [STATUS]");
+		bad(r, from, "has no target: write FROM TO [STATUS]");
 	else if (!conf_check_server_target(to))
 		bad(r, to, "is neither a path nor a URL (https://...)");
 	else if (made.redirect.status == 0 || *redirect_next_word(&line) != '\0')
-		bad(r, status, "is none of 301, 302, 307 and 308, with nothing behind");
+		bad(r, status, "must be 301, 302, 307 or 308, and end the line");
 	else
 		redirect_add(r, from, &made);
 }
@@ -208,7 +203,7 @@ static void check_circles(struct reading *r)
 			if (to != l)
 				continue;
 			r->at = l->at;
-			bad(r, l->redirect.to.p, "comes back to this line: clients go in circles");
+			bad(r, l->redirect.to.p, "loops back to this line");
 			break;
 		}
 	}

@@ -31,9 +31,8 @@ static const char *refusal(struct slice name)
 	if (slice_eq(name, SLICE("cache-control")))
 		return "use the key cache-control";
 	if (slice_eq(name, SLICE("strict-transport-security")))
-		return "use the key strict-transport-security of the server, which never sends it "
-		       "in cleartext";
-	return is_own(name) ? "h2d sets this field itself" : NULL;
+		return "use the key strict-transport-security of the server";
+	return is_own(name) ? "h2d sets this header" : NULL;
 }
 
 /* "name: value" as a header; NULL, or the fault. */
@@ -42,15 +41,15 @@ static const char *field(struct site_maker *m, const char *text, struct field *o
 	const char *colon = strchr(text, ':');
 
 	if (colon == NULL)
-		return "it is written \"name: value\"";
+		return "write \"name: value\"";
 	out->name = site_maker_lower(m, slice_of(text, (size_t)(colon - text)));
 	out->value = field_trim(slice_str(colon + 1));
 	if (m->oom)
 		return NULL;
 	if (!field_name_valid(out->name))
-		return "what stands before the colon is not the name of a field";
+		return "the part before the colon is not a header name";
 	if (!field_value_valid(out->value))
-		return "what stands behind the colon cannot be the value of a field";
+		return "the part after the colon is not a header value";
 	return refusal(out->name);
 }
 
@@ -81,7 +80,7 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 	/* Reported where they become too many, and only there. */
 	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
 		site_maker_fault(m, at,
-			"add-header: %u fields are in effect here; the most there can be is %d",
+			"add-header: %u headers are set here, but the maximum is %d",
 			location->nheaders, SITE_HEADERS_MAX);
 }
 

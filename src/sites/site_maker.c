@@ -48,7 +48,7 @@ void site_maker_check_value(
 	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at)
 {
 	if (!field_value_valid(slice_str(value)))
-		site_maker_fault(m, at, "%s \"%.200s\" cannot be the value of a field", key, value);
+		site_maker_fault(m, at, "%s \"%.200s\" is not a header value", key, value);
 }
 
 static void type_fault(
@@ -73,7 +73,7 @@ static void read_rows(struct site_maker *m, struct mime_types *types, struct mim
 	qsort(rows, types->n, sizeof(*rows), mime_order);
 	for (unsigned i = 1; i < types->n; i++)
 		if (mime_order(&rows[i - 1], &rows[i]) == 0)
-			type_fault(m, at, rows[i].extension, "this extension is there twice");
+			type_fault(m, at, rows[i].extension, "duplicate extension");
 }
 
 void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
@@ -124,7 +124,7 @@ static void set_auth(struct site_maker *m, struct location *location, const stru
 	/* RFC 9110, 11.5: it becomes a quoted string, unchanged. */
 	if (!field_value_valid(slice_str(realm)) || strpbrk(realm, "\"\\") != NULL)
 		site_maker_fault(m, &p->auth_basic_realm_at,
-			"auth-basic-realm \"%.200s\" holds white space at an end, quotes or "
+			"auth-basic-realm \"%.200s\": remove outer white space, quotes and "
 			"backslashes",
 			realm);
 	if (auth == NULL || *p->auth_basic_file == '\0')

@@ -104,8 +104,7 @@ static void set_client_address(
 		p->field = PROXIES_NAMED;
 	p->name = name;
 	if (!m->oom && !field_name_valid(name))
-		site_maker_fault(
-			m, at, "client-address \"%.200s\" is not the name of a field", field);
+		site_maker_fault(m, at, "client-address \"%.200s\" is not a header name", field);
 }
 
 static void set_proxies(struct site_maker *m, struct sites *sites, const struct conf *conf)

@@ -33,7 +33,7 @@ static const char *reason_of_file(void)
 		return strerror(ERR_GET_REASON(e));
 	if ((ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE) ||
 		(ERR_GET_LIB(e) == ERR_LIB_OSSL_DECODER && ERR_GET_REASON(e) == ERR_R_UNSUPPORTED))
-		return "there is no PEM block of this kind in it";
+		return "the file has no such PEM block";
 	text = ERR_reason_error_string(e);
 	return text != NULL ? text : "unknown error";
 }
@@ -79,8 +79,8 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 		if (strcmp(other->kind, p->kind) != 0)
 			continue;
 		snprintf(fault->text, sizeof(fault->text),
-			"certificate %s: its key is of the same kind as that of %s (%s): no client "
-			"would be shown one of them",
+			"certificate %s has the same type of key as %s (%s): h2d would never send "
+			"one of them",
 			p->files[TLS_FILE_CERTIFICATE], other->files[TLS_FILE_CERTIFICATE],
 			p->kind);
 		return false;
@@ -153,7 +153,7 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 	if (key == NULL)
 		snprintf(fault->text, sizeof(fault->text), "certificate-key %s: %s", file,
 			n < 0      ? strerror((int)-n)
-			: prompted ? "protected by a password, which nobody is here to type"
+			: prompted ? "the key is encrypted: remove its password"
 				   : reason_of_file());
 	return key;
 }
@@ -172,7 +172,7 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	EVP_PKEY_free(key);
 	if (!ok) {
 		snprintf(fault->text, sizeof(fault->text),
-			"certificate-key %s: does not belong to certificate %s (%s)",
+			"certificate-key %s does not match certificate %s (%s)",
 			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], reason_of_file());
 		return -1;
 	}
@@ -377,12 +377,12 @@ const char *tls_pair_doubt(const struct tls_cert *c, const struct tls_pair *p)
 		X509 *next = sk_X509_value(chain, i);
 
 		if (X509_check_issued(next, cert) != X509_V_OK)
-			return "behind each certificate stands its issuer's, and here one does "
-			       "not: clients may refuse it";
+			return "clients may refuse it: put each issuer's certificate after the one "
+			       "that it signed";
 		cert = next;
 	}
 	if (is_issued_by_itself(cert) || is_issuer_trusted(cert))
 		return NULL;
-	return "the certificate of its issuer is not in it, nor one that this machine trusts: "
-	       "clients may refuse it (certbot's fullchain.pem has both)";
+	return "clients may refuse it: add the issuer's certificate to the file (certbot: use "
+	       "fullchain.pem)";
 }

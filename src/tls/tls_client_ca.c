@@ -63,7 +63,7 @@ const char *tls_client_ca_doubt(const struct tls_client_ca *ca, int64_t now, cha
 			continue;
 		snprintf(buf, size,
 			"client-crl %.200s: the list of %s is %s: its clients are refused", ca->crl,
-			name, authority != NULL ? "not in it" : "too old");
+			name, authority != NULL ? "missing" : "outdated");
 		return buf;
 	}
 	return NULL;
@@ -316,12 +316,11 @@ static const char *add_all(
 static bool read_files(struct tls_client_ca *ca, EVP_MD_CTX *md, struct tls_client_ca_fault *fault)
 {
 	const char *why =
-		add_all(ca, ca->file, md, next_authority, "there is no certificate in it, in PEM");
+		add_all(ca, ca->file, md, next_authority, "the file has no PEM certificate");
 
 	if (why == NULL && *ca->crl != '\0') {
 		fault->in_crl = true;
-		why = add_all(ca, ca->crl, md, next_list,
-			"there is no list of revoked certificates in it, in PEM");
+		why = add_all(ca, ca->crl, md, next_list, "the file has no PEM revocation list");
 	}
 	if (why != NULL)
 		snprintf(fault->text, sizeof(fault->text), "%s %.300s: %s",

@@ -117,7 +117,7 @@ static void judge_basic(struct tls_staple *s, OCSP_BASICRESP *basic, X509 *leaf,
 	int status;
 
 	if (one == NULL) {
-		s->unfit = "it is about another certificate";
+		s->unfit = "it is for another certificate";
 		return;
 	}
 	status = OCSP_single_get0_status(one, NULL, NULL, &from, &until);
@@ -126,9 +126,9 @@ static void judge_basic(struct tls_staple *s, OCSP_BASICRESP *basic, X509 *leaf,
 	if (issuer != NULL && !is_signed(basic, issuer))
 		s->unfit = "it is not signed by the issuer of the certificate";
 	else if (status == V_OCSP_CERTSTATUS_REVOKED)
-		s->unfit = "it says that the certificate is revoked";
+		s->unfit = "it reports the certificate as revoked";
 	else if (status != V_OCSP_CERTSTATUS_GOOD)
-		s->unfit = "it says that the certificate is not known";
+		s->unfit = "it reports the certificate as unknown";
 }
 
 static void judge(struct tls_staple *s, OCSP_RESPONSE *response, X509 *leaf, X509 *issuer)
@@ -140,7 +140,7 @@ static void judge(struct tls_staple *s, OCSP_RESPONSE *response, X509 *leaf, X50
 	if (basic != NULL)
 		judge_basic(s, basic, leaf, issuer);
 	else
-		s->unfit = "it says that the responder had no answer";
+		s->unfit = "it contains an error of the responder";
 	OCSP_BASICRESP_free(basic);
 }
 
@@ -163,7 +163,7 @@ static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *i
 	const char *why = NULL;
 
 	if (response == NULL || p != der + n)
-		why = "there is no OCSP response in it (DER, as openssl ocsp -respout writes it)";
+		why = "the file has no OCSP response in DER (see openssl ocsp -respout)";
 	else if ((s = calloc(1, sizeof(*s) + n)) == NULL)
 		why = strerror(ENOMEM);
 	if (s != NULL) {

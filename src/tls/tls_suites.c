@@ -140,7 +140,7 @@ static bool check_words(const char *list, bool (*is_one)(SSL_CTX *ssl, struct sl
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
 	if (found)
-		snprintf(fault->text, sizeof(fault->text), "\"%.*s\" is no %s that OpenSSL has",
+		snprintf(fault->text, sizeof(fault->text), "\"%.*s\": OpenSSL has no such %s",
 			word.n < 100 ? (int)word.n : 100, word.p, what);
 	return !found;
 }

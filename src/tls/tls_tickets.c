@@ -257,10 +257,10 @@ static const char *check_keys(const unsigned char *buf, ssize_t n)
 	if (n > (ssize_t)sizeof(((struct tls_tickets *)0)->keys))
 		return "it has more than eight keys";
 	if (n % TLS_TICKETS_KEY != 0)
-		return "keys have 80 bytes each, and nothing between them";
+		return "its size is not a multiple of 80 bytes";
 	for (ssize_t at = 0; at < n; at += TLS_TICKETS_KEY)
 		if (memcmp(buf + at, zeros, sizeof(zeros)) == 0)
-			return "a key is nothing but zeros";
+			return "a key is all zeros";
 	return NULL;
 }
 

@@ -26,7 +26,7 @@ def test_fail2ban(h2d, tmp_path):
 			while c.get("/f", basic("anna", "secret")).status == 429:  # a guess delays what follows
 				pass
 	lines = server.log.lines[:]
-	said = [line for line in lines if line.endswith(("user or password is wrong", "too soon after wrong ones"))]
+	said = [line for line in lines if line.endswith(("user or password is wrong", "delayed after wrong passwords"))]
 	assert said and all(re.search(r"connection 127\.0\.0\.1: ", line) for line in said)
 	for text in ("\n".join(lines), "\n".join("Nov 23 10:00:00 host h2d[77]: " + line for line in lines)):
 		log.write_text(text + "\n")

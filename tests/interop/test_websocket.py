@@ -36,7 +36,7 @@ def test_chromium(h2d, browser, how):  # noqa: F811
 	browser.open(server.url(how, "/a.html"))
 	assert browser.evaluate(TALK % url(server, how, "/t/websocket/echo")) == ["µ €", 65536, 4000, "enough", True]
 	assert browser.evaluate(TALK % url(server, how, "/t/strict")) == [1006, "", False]
-	server.log.wait(r"pages of that origin may open no WebSocket here: https?://")
+	server.log.wait(r"WebSocket origin is not allowed: https?://")
 	said = {"tcp": r'"GET /t/websocket/echo HTTP/1\.1" 101 ', "tls": r'"CONNECT /t/websocket/echo HTTP/2\.0" 200 '}[how]
 	wait_for(lambda: re.search(said, open(server.path("access.log")).read()))
 

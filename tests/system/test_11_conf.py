@@ -128,7 +128,7 @@ server "second" {
 }
 """
 SAID = (
-	r':3: .*certificate-key ".*/key": everybody on this machine may read it',
+	r':3: .*certificate-key ".*/key" is readable by all users',
 	r':5: .*root ".*/locked": Permission denied',
 	r':6: .*error-page ".*/locked/404.html": Permission denied',
 	r':10: .*error-page ".*/missing.html": No such file',

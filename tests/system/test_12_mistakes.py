@@ -10,10 +10,10 @@ SERVED = 'server "_" { root = "www" }\n'
 
 # The file, the line that the message is for (0: the file as a whole), and words of it.
 MISTAKES = {
-	"key with underscores": ("worker_processes = 4\n" + SERVED, 1, "nearest known one is worker-processes"),
-	"no equals sign": ("worker-processes 4\n" + SERVED, 1, 'no "=" behind worker-processes'),
-	"semicolon": ("worker-processes = 4;\n" + SERVED, 1, 'without ";"'),
-	"no quotes": ("user = www-data\n" + SERVED, 1, "needs double quotes"),
+	"key with underscores": ("worker_processes = 4\n" + SERVED, 1, "did you mean worker-processes?"),
+	"no equals sign": ("worker-processes 4\n" + SERVED, 1, 'missing "=" after worker-processes'),
+	"semicolon": ("worker-processes = 4;\n" + SERVED, 1, 'remove the ";"'),
+	"no quotes": ("user = www-data\n" + SERVED, 1, "write double quotes"),
 	"single quotes": ("server \"_\" {\nroot = 'www'\n}\n", 2, "double quotes"),
 	"typographic quotes": ("server \"_\" {\nroot = \u201cwww\u201d\n}\n", 2, "typographic quotation marks"),
 	"a word for a list": ('server "_" {\nroot = "www"\nindex = a.html\n}\n', 3, "a list of strings in braces"),
@@ -21,57 +21,57 @@ MISTAKES = {
 	"a port alone": ('listen "80" { }\n' + SERVED, 1, "ADDRESS:PORT"),
 	"a star for all addresses": ('listen "*:80" { }\n' + SERVED, 1, "*:80"),
 	"a name to listen on": ('listen "localhost:80" { }\n' + SERVED, 1, "localhost"),
-	"listen as a key": ('listen = "127.0.0.1:80"\n' + SERVED, 1, "it takes braces"),
+	"listen as a key": ('listen = "127.0.0.1:80"\n' + SERVED, 1, "write braces"),
 	"tls without a certificate": ('listen "127.0.0.1:443" { tls = true }\n' + SERVED, 1, "certificate-key in section tls"),
 	"a certificate that is not there": ('tls { certificate = "no.crt"\ncertificate-key = "no.key" }\n' + SERVED, 1, "no.crt"),
-	"a key in the wrong section": ("max-size = 1G\n" + SERVED, 1, "max-size belongs to cache"),
-	"location outside of a server": (SERVED + 'location "/a" { }\n', 2, "location belongs to server"),
+	"a key in the wrong section": ("max-size = 1G\n" + SERVED, 1, "max-size belongs in cache"),
+	"location outside of a server": (SERVED + 'location "/a" { }\n', 2, "location belongs in server"),
 	"location without a slash": ('server "_" {\nroot = "www"\nlocation "a" { }\n}\n', 3, "/PATH"),
-	"a size too large": ("cache { max-file-size = 1TB }\n" + SERVED, 1, "with K, M, G"),
-	"the same key twice": ('user = ""\nuser = ""\n' + SERVED, 2, "set twice; first at"),
-	"an upload-dir outside": ('server "_" {\nroot = "www"\nupload-dir = "/srv/up"\n}\n', 3, "it is below root"),
-	"a redirect with variables": ('server "_" {\nredirect = "https://$host/"\n}\n', 2, "no variables such as $host"),
-	"workers": ("workers = 4\n" + SERVED, 1, "workers is worker-processes"),
-	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "alias is root in location"),
-	"try_files": ('server "_" {\nroot = "www"\ntry_files = "a"\n}\n', 3, "try_files is fallback in server"),
-	"rewrite": ('server "_" {\nroot = "www"\nrewrite = "a"\n}\n', 3, "rewrite is redirect in location"),
+	"a size too large": ("cache { max-file-size = 1TB }\n" + SERVED, 1, "with or without K, M, G"),
+	"the same key twice": ('user = ""\nuser = ""\n' + SERVED, 2, "duplicate user (first at"),
+	"an upload-dir outside": ('server "_" {\nroot = "www"\nupload-dir = "/srv/up"\n}\n', 3, "relative to root"),
+	"a redirect with variables": ('server "_" {\nredirect = "https://$host/"\n}\n', 2, "must not contain $host"),
+	"workers": ("workers = 4\n" + SERVED, 1, "use worker-processes in the top level"),
+	"alias": ('server "_" {\nroot = "www"\nlocation "/a" { alias = "/b" }\n}\n', 3, "use root in location"),
+	"try_files": ('server "_" {\nroot = "www"\ntry_files = "a"\n}\n', 3, "use fallback in server"),
+	"rewrite": ('server "_" {\nroot = "www"\nrewrite = "a"\n}\n', 3, "use redirect in location"),
 	"a word of Caddy that is one of h2d elsewhere": ('server "_" {\nroot = "www"\nheader = "X-A b"\n}\n', 3,
-		"header is add-header in server; another one belongs to timeouts"),
-	"a word of lighttpd": ('server.username = "www"\n' + SERVED, 1, "server.username is user in the top level"),
-	"an address as a key": ('bind = "0.0.0.0:80"\n' + SERVED, 1, 'addresses are titles: listen "0.0.0.0:80" { }'),
-	"a section as a key": ('server "_" {\nroot = "www"\nerror_page = 404\n}\n', 3, "nearest known one is error-page"),
-	"http": ("http {\n}\n" + SERVED, 1, "its lines stand at the top level"),
-	"deny-user-agent": ('server "_" {\nroot = "www"\ndeny-user-agent = {"*bot*"}\n}\n', 3, "allow and deny go by addresses"),
-	"referer": ('server "_" {\nroot = "www"\nreferer = {"https://a.org/"}\n}\n', 3, "cross-origin-resource-policy by add-header"),
+		"use add-header in server; the name is also a key of timeouts"),
+	"a word of lighttpd": ('server.username = "www"\n' + SERVED, 1, "use user in the top level"),
+	"an address as a key": ('bind = "0.0.0.0:80"\n' + SERVED, 1, 'write listen "0.0.0.0:80" { }'),
+	"a section as a key": ('server "_" {\nroot = "www"\nerror_page = 404\n}\n', 3, "did you mean error-page?"),
+	"http": ("http {\n}\n" + SERVED, 1, "write its keys at the top level"),
+	"deny-user-agent": ('server "_" {\nroot = "www"\ndeny-user-agent = {"*bot*"}\n}\n', 3, "write addresses in allow and deny"),
+	"referer": ('server "_" {\nroot = "www"\nreferer = {"https://a.org/"}\n}\n', 3, "cross-origin-resource-policy in add-header"),
 	"route, as in Caddy": ('server "_" {\nroot = "www"\nroute = "/a"\n}\n', 3, "routes are compiled in"),
-	"env": ('env = "PATH"\n' + SERVED, 1, "hands its environment to nobody"),
-	"an address without quotes": ("listen 0.0.0.0:80 { }\n" + SERVED, 1, 'is quoted: listen "0.0.0.0:80" { ... }'),
+	"env": ('env = "PATH"\n' + SERVED, 1, "does not pass its environment on"),
+	"an address without quotes": ("listen 0.0.0.0:80 { }\n" + SERVED, 1, 'title in quotes: listen "0.0.0.0:80" { ... }'),
 	"a server block of nginx alone": ("server {\n  listen 80;\n  server_name a.org;\n}\n", 2, "configuration of nginx"),
 	"a server inside a server": ('server "_" {\nroot = "www"\nserver {\nlisten 80;\n}\n}\n', 3, 'needs a title: server "name"'),
 	"a word that is near nothing": ("frobnicate = 1\n" + SERVED, 1, 'unknown key "frobnicate" in the top level\n'),
-	"a title without quotes": ('server _ { root = "www" }\n', 1, 'is quoted: server "_" { ... }'),
-	"a path without quotes": ('server "_" {\nroot = "www"\nlocation /a { }\n}\n', 3, 'is quoted: location "/a" { ... }'),
+	"a title without quotes": ('server _ { root = "www" }\n', 1, 'title in quotes: server "_" { ... }'),
+	"a path without quotes": ('server "_" {\nroot = "www"\nlocation /a { }\n}\n', 3, 'title in quotes: location "/a" { ... }'),
 	"a colon and a port": ('listen ":80" { }\n' + SERVED, 1, "write 0.0.0.0:PORT"),
-	"two addresses in one title": ('listen "127.0.0.1:80 [::1]:80" { }\n' + SERVED, 1, "one address stands in a title"),
-	"https:// in a name": ('server "_" {\nroot = "www"\naliases = {"https://a.org"}\n}\n', 3, "without https://"),
+	"two addresses in one title": ('listen "127.0.0.1:80 [::1]:80" { }\n' + SERVED, 1, "write a section for each address"),
+	"https:// in a name": ('server "_" {\nroot = "www"\naliases = {"https://a.org"}\n}\n', 3, "remove https://"),
 	"an international name": ('server "b\u00fccher.de" { root = "www" }\n', 1, "xn--"),
 	"a home": ('server "_" {\nroot = "~/www"\n}\n', 2, '"~" is not expanded'),
-	"a space in a size": ("cache { max-size = 256 M }\n" + SERVED, 1, "no space in a size or a time: 256M"),
-	"a time with a space": ("shutdown-timeout = 10 s\n" + SERVED, 1, "no space in a size or a time: 10s"),
-	"a redirect by return": ('server "_" {\nroot = "www"\nreturn = 301\n}\n', 3, 'where clients are sent stands in redirect = "https://...'),
+	"a space in a size": ("cache { max-size = 256 M }\n" + SERVED, 1, "remove the space: 256M"),
+	"a time with a space": ("shutdown-timeout = 10 s\n" + SERVED, 1, "remove the space: 10s"),
+	"a redirect by return": ('server "_" {\nroot = "www"\nreturn = 301\n}\n', 3, 'write redirect = "https://...'),
 	"a redirect by return, with its target": ('server "_" {\nroot = "www"\nreturn = "302 https://a.org/"\n}\n', 3, "redirect-status"),
-	"return 200": ('server "_" {\nroot = "www"\nreturn = 200\n}\n', 3, "files are sent without it"),
-	"return 444": ('server "_" {\nroot = "www"\nreturn = 444\n}\n', 3, "every request is answered"),
-	"a status for a target": ('server "_" {\nredirect = 301\n}\n', 2, "the status stands in redirect-status"),
-	"a status in a redirect": ('server "_" {\nredirect = "https://a.org/ 301"\n}\n', 2, "the status is a key of its own, redirect-status"),
+	"return 200": ('server "_" {\nroot = "www"\nreturn = 200\n}\n', 3, "remove it to send files"),
+	"return 444": ('server "_" {\nroot = "www"\nreturn = 444\n}\n', 3, "answers every request"),
+	"a status for a target": ('server "_" {\nredirect = 301\n}\n', 2, "write the status in redirect-status"),
+	"a status in a redirect": ('server "_" {\nredirect = "https://a.org/ 301"\n}\n', 2, "set the status in redirect-status"),
 	"an exact location": ('server "_" {\nroot = "www"\nlocation = /a {\n}\n}\n', 3, 'location "prefix" { ... }'),
 	"files by regular expression": ('server "_" {\nroot = "www"\nfiles ~* \\.png$ {\n}\n}\n', 3, 'files "pattern" { ... }'),
 	"error-page as a key": ('server "_" {\nroot = "www"\nerror-page = {"404"}\n}\n', 3, 'error-page "status" { ... }'),
-	"ssl behind an address": ('listen "127.0.0.1:443 ssl" { }\n' + SERVED, 1, "in the braces, tls = true"),
+	"ssl behind an address": ('listen "127.0.0.1:443 ssl" { }\n' + SERVED, 1, "put options in braces: { tls = true }"),
 	"two names in a title": ('server "a.org b.org" { root = "www" }\n', 1, 'aliases = {"a.org", "b.org"}'),
-	"a list of names as title": ('server {"a.org", "b.org"} { root = "www" }\n', 1, "further names stand in aliases"),
-	"a list of addresses as title": ('listen {"127.0.0.1:80", "[::1]:80"} { }\n' + SERVED, 1, "each has a section of its own"),
-	"a group of its own": ('group = "www-data"\n' + SERVED, 1, "its group comes along"),
+	"a list of names as title": ('server {"a.org", "b.org"} { root = "www" }\n', 1, "write the other names in aliases"),
+	"a list of addresses as title": ('listen {"127.0.0.1:80", "[::1]:80"} { }\n' + SERVED, 1, "write a section for each"),
+	"a group of its own": ('group = "www-data"\n' + SERVED, 1, "which implies its group"),
 	"a variable of the shell": ('server "_" {\nroot = "$HOME/www"\n}\n', 2, "${NAME}"),
 	"nginx.conf": ("user www-data;\nevents { }\nhttp {\n server { listen 80; }\n root /srv;\n}\n", 1, "configuration of nginx"),
 	"UTF-16": (SERVED.encode("utf-16"), 0, "save it as UTF-8"),
@@ -104,43 +104,43 @@ def test_no_mistake(h2d, text):
 # What is no fault, but surely not meant. Each is in a server that is there, but for the first of a pair.
 WARNED = {
 	"an encoded path": ('location "/a%20b" { }', "paths are decoded"),
-	"braces in a pattern": ('files "*.{png,jpg}" { }', "several names are a list: {"),
-	"a regular expression": ('files "\\\\.png$" { }', '"*" is any bytes'),
-	"a colon in cache-control": ('location "/a" { cache-control = "max-age: 3600" }', 'a directive has "="'),
-	"redirects in a circle": ('location "/a.html" { redirect = "/b.html" }  location "/b.html" { redirect = "/a.html" }', "go in circles"),
-	"a fallback beside a redirect": ('location "/a" { redirect = "/b/"  fallback = "/c.html" }', "fallback is never asked for"),
+	"braces in a pattern": ('files "*.{png,jpg}" { }', "write several names as a list: {"),
+	"a regular expression": ('files "\\\\.png$" { }', 'only "*" is special'),
+	"a colon in cache-control": ('location "/a" { cache-control = "max-age: 3600" }', 'write directives with "="'),
+	"redirects in a circle": ('location "/a.html" { redirect = "/b.html" }  location "/b.html" { redirect = "/a.html" }', "loops back to location"),
+	"a fallback beside a redirect": ('location "/a" { redirect = "/b/"  fallback = "/c.html" }', "fallback does nothing"),
 	"a realm without a file": ('location "/a" { auth-basic-realm = "x" }', "auth-basic-realm does nothing without auth-basic-file"),
-	"several names with commas": ('files "*.png, *.jpg" { }', "several names are a list: {"),
-	"several names with spaces": ('files "*.png *.jpg" { }', "several names are a list: {"),
-	"nginx's sign of an expression": ('files "~ png" { }', '"*" is any bytes'),
-	"an extension without a star": ('files ".png" { }', 'all that end so are "*.png"'),
-	"an extension that is hidden": ('hide = {".bak"}', 'all that end so are "*.bak"'),
-	"a space in cache-control": ('cache-control = "public, max-age 3600"', "it takes a number of seconds"),
-	"an hour in cache-control": ('cache-control = "max-age=1h"', "it takes a number of seconds"),
-	"a number as cache-control": ('cache-control = "3600"', 'a directive has "="'),
-	"semicolons in cache-control": ('cache-control = "public; max-age=3600"', "directives have commas between"),
-	"a redirect beside a return": ('redirect = "https://a.org/"  return = 404', "redirect is never asked for: return answers"),
-	"a fallback beside a return": ('location "/a" { fallback = "/c.html"  return = 410 }', "fallback is never asked for: return answers"),
+	"several names with commas": ('files "*.png, *.jpg" { }', "write several names as a list: {"),
+	"several names with spaces": ('files "*.png *.jpg" { }', "write several names as a list: {"),
+	"nginx's sign of an expression": ('files "~ png" { }', 'only "*" is special'),
+	"an extension without a star": ('files ".png" { }', 'write "*.png" for an extension'),
+	"an extension that is hidden": ('hide = {".bak"}', 'write "*.bak" for an extension'),
+	"a space in cache-control": ('cache-control = "public, max-age 3600"', "write a number of seconds"),
+	"an hour in cache-control": ('cache-control = "max-age=1h"', "write a number of seconds"),
+	"a number as cache-control": ('cache-control = "3600"', 'write directives with "="'),
+	"semicolons in cache-control": ('cache-control = "public; max-age=3600"', "separate directives with commas"),
+	"a redirect beside a return": ('redirect = "https://a.org/"  return = 404', "redirect does nothing: return answers"),
+	"a fallback beside a return": ('location "/a" { fallback = "/c.html"  return = 410 }', "fallback does nothing: return answers"),
 	"a page without a return": ('return-page = "/soon.html"', "return-page does nothing without return"),
 	"exceptions without a return": ('location "/a" { return-except = {"192.0.2.1"} }', "return-except does nothing without return"),
 	"a status without a redirect": ('redirect-status = 302', "redirect-status does nothing without redirect"),
 	"a server that is sent to itself": (('listen "127.0.0.1:80" { }\nserver "a.org" { redirect = "http://a.org/" }\n', ""),
-		'comes back to server "a.org": clients go in circles'),
+		'loops back to server "a.org"'),
 	"servers in a circle": (('listen "127.0.0.1:80" { }\nserver "a.org" { redirect = "http://www.a.org/" }\n'
-		'server "b.org" { aliases = {"www.a.org"}  redirect = "http://a.org/" }\n', ""), 'comes back to server "a.org": clients go in circles'),
+		'server "b.org" { aliases = {"www.a.org"}  redirect = "http://a.org/" }\n', ""), 'loops back to server "a.org"'),
 	"a page that is sent below itself": (('listen "127.0.0.1:80" { }\nserver "a.org" { root = "www"  location "/a" { redirect = "http://a.org/a/b.html" } }\n',
-		""), 'comes back to location "/a": clients go in circles'),
-	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts everybody"),
-	"every IPv4 address is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"0.0.0.0/0"}\n', ""), "trusts everybody"),
+		""), 'loops back to location "/a"'),
+	"everybody is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"::/0"}\n', ""), "trusts all clients"),
+	"every IPv4 address is a proxy": (('client-address = "x-forwarded-for"\ntrusted-proxies = {"0.0.0.0/0"}\n', ""), "trusts all clients"),
 	"cleartext on port 443": (('listen "127.0.0.1:443" { }\n', ""), "tls = true"),
 	"a burst without a rate": (("limits { requests-burst = 10 }\n", ""), "requests-burst does nothing without requests-per-second"),
 	"a burst of a location alone": ('location "/a" { requests-burst = 10 }', "requests-burst does nothing without requests-per-second"),
 	"a burst where the rate is off": (("limits { requests-per-second = 5 }\n", 'requests-per-second = 0  requests-burst = 10'),
 		"requests-burst does nothing without requests-per-second"),
 	"exempt of nothing": (('limits { exempt = {"10.0.0.0/8"} }\n', ""), "exempt does nothing"),
-	"everybody is exempt": (('limits { requests-per-second = 5  exempt = {"::/0"} }\n', ""), "limits hold for nobody"),
+	"everybody is exempt": (('limits { requests-per-second = 5  exempt = {"::/0"} }\n', ""), "exempts all clients"),
 	"a dry run of nothing": (("limits { dry-run = true }\n", ""), "dry-run does nothing"),
-	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "access-log-format is a key of its own"),
+	"nginx's access_log": (('access-log = "a.log combined"\n', ""), "set the format in access-log-format"),
 }
 
 
@@ -193,7 +193,7 @@ def test_a_former_name(h2d, place, old, value, new):
 	server = h2d.new(admin=False)
 	server.put_conf(SERVED + PLACES[place] % ("%s = %s" % (old, value)) + "\n")
 	section = place.split(" ")[-1] or "the top level"
-	assert re.search(r'h2d\.conf:2: unknown key "%s" in .*: in h2d, %s is %s in %s$' % (old, old, new, section), server.run("-t", check=1).err, re.M)
+	assert re.search(r'h2d\.conf:2: unknown key "%s" in .*: use %s in %s$' % (old, new, section), server.run("-t", check=1).err, re.M)
 
 
 def test_each_mistake_is_another():
@@ -208,7 +208,7 @@ def test_a_user_with_its_group(h2d):
 	server = h2d.new(admin=False)
 	os.makedirs(server.path("www"), exist_ok=True)
 	server.put_conf('user = "root:root"\n' + SERVED)
-	assert re.search(r'h2d\.conf:1: user "root:root" .*: it is named alone, its group comes along', server.run("-t", check=1).err)
+	assert re.search(r'h2d\.conf:1: user "root:root" .*: write the user alone, which implies its group', server.run("-t", check=1).err)
 
 
 USERS = """\
@@ -227,7 +227,7 @@ def test_pages_that_workers_cannot_read(h2d):
 	os.symlink("/etc/passwd", os.path.join(server.root, "out"))
 	server.write_conf(server='error-page "404" { file = "/none.html" }\nerror-page "403" { file = "/out" }\nfallback = "/none"')
 	found = re.findall(r"h2d\.conf:(\d+): warning: (\S+) \"?%s(\S+?)\"?: (.*)" % re.escape(server.root), server.run("-t", check=0).err)
-	own, error = "h2d's own page answers until it can be read", "what is not there is answered with an error until it can be read"
+	own, error = "h2d sends its own page until it is readable", "missing files are answered with an error until it is readable"
 	assert [row[1:] for row in found] == [
 		("error-page", "/none.html", "No such file or directory: " + own),
 		("error-page", "/out", "a symbolic link leads out of root: " + own),
@@ -243,11 +243,11 @@ def test_passwords_that_are_never_right(h2d):
 		f.write(USERS)
 	done = server.run("-t", check=0)
 	said = re.findall(r"users:(\d+): warning: \"(\w+)\" is refused: (.*) \(.*: openssl passwd -6\)", done.err)
-	assert said == [("1", "joe", "a password in plain text is not taken"),
-		("3", "anna", "a hash like $apr1$ or {SHA} is none that libcrypt knows"),
-		("5", "bob", 'there is no ":" behind the user'), ("6", "cat", "there is no password behind the user")], done.err
+	assert said == [("1", "joe", "a plain-text password is refused"),
+		("3", "anna", "libcrypt has no hashes like $apr1$ or {SHA}"),
+		("5", "bob", 'the user has no ":" after it'), ("6", "cat", "the user has no password")], done.err
 	out = server.run("--explain", "http://anna:secret@localhost/f", check=0).out
-	assert re.search(r"^note +a hash like .* \(openssl passwd -6\) +.*/users:3$", out, re.M) and out.count("openssl") == 1, out
+	assert re.search(r"^note +libcrypt has no hashes like .* \(openssl passwd -6\) +.*/users:3$", out, re.M) and out.count("openssl") == 1, out
 	server.start()
 	assert len(server.log.wait(r"warn .*users:\d: ", count=4)) == 4
 	assert "secret" not in server.log_text() + done.err
@@ -259,4 +259,4 @@ def test_cache_larger_than_memory(h2d):
 	os.makedirs(server.path("www"), exist_ok=True)
 	server.put_conf("cache {\nmax-size = 1023G }\n" + SERVED)
 	done = server.run("-t", check=0)
-	assert re.search(r"h2d\.conf:2: warning: max-size: the cache takes .* that h2d has here", done.err), done.err
+	assert re.search(r"h2d\.conf:2: warning: max-size: the cache is limited to .* of the memory here", done.err), done.err

@@ -54,15 +54,15 @@ def refused(server, said):
 
 
 @pytest.mark.parametrize("call, what, since, why", [
-	("openat2", "openat2(2)", "Linux 5.6", "files are opened below their root by it"),
-	("close_range", "close_range(2)", "Linux 5.9", "processes close by it what they are not given"),
-	("signalfd4", "signalfd(2)", "Linux 2.6.27", "signals are read by it"),
-	("eventfd2", "eventfd(2)", "Linux 2.6.27", "threads answer by it"),
+	("openat2", "openat2(2)", "Linux 5.6", "h2d opens files below their root with it"),
+	("close_range", "close_range(2)", "Linux 5.9", "h2d closes inherited descriptors with it"),
+	("signalfd4", "signalfd(2)", "Linux 2.6.27", "h2d reads signals with it"),
+	("eventfd2", "eventfd(2)", "Linux 2.6.27", "threads report with it"),
 ])
 @pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM], ids=["none", "filtered"])
 def test_a_call_that_is_needed(h2d, call, what, since, why, error):
 	server = h2d.new(preexec=lacking(call, error))
-	refused(server, "%s is missing here (%s): %s; to be had by %s" % (what, os.strerror(error), why, since))
+	refused(server, "%s is missing (%s): %s; provided by %s" % (what, os.strerror(error), why, since))
 
 
 def test_the_check_says_it_too(h2d):
@@ -70,24 +70,24 @@ def test_the_check_says_it_too(h2d):
 	server.exit_expected = 1
 	server.spawn("-t", "-f", server.conf_path)
 	assert server.wait_exit() == 1
-	server.log.wait(r"^h2d: openat2\(2\) is missing here")
+	server.log.wait(r"^h2d: openat2\(2\) is missing")
 
 
 def test_descriptors(h2d):
 	"""Six are too few for the master's own loop."""
-	refused(h2d.new(preexec=few_descriptors), "room for 32 descriptors is missing here (Too many open files): "
-		"sockets, files and processes take one each; to be had by ulimit -n, LimitNOFILE=")
+	refused(h2d.new(preexec=few_descriptors), "room for 32 descriptors is missing (Too many open files): "
+		"each socket, file and process needs one; provided by ulimit -n, LimitNOFILE=")
 
 
 def test_no_proc(h2d):
 	harness.need_namespaces("-m")
-	refused(h2d.new(preexec=hide_proc), "/proc is missing here (No such file or directory): "
-		"files are opened by their descriptor there; to be had by mount -t proc proc /proc")
+	refused(h2d.new(preexec=hide_proc), "/proc is missing (No such file or directory): "
+		"h2d reopens files through it; provided by mount -t proc proc /proc")
 
 
 @pytest.mark.parametrize("call, said", [
-	("prlimit64", r"warn .* getrlimit\(2\) is missing here .*: each process takes it that it may have 1024 descriptors"),
-	("memfd_create", r"warn .* memfd_create\(2\) with F_SEAL_FUTURE_WRITE is missing here .*: there is no cache"),
+	("prlimit64", r"warn .* getrlimit\(2\) is missing .*: each process assumes a limit of 1024 descriptors"),
+	("memfd_create", r"warn .* memfd_create\(2\) with F_SEAL_FUTURE_WRITE is missing .*: h2d has no cache"),
 ])
 def test_a_call_that_is_done_without(h2d, call, said):
 	"""It serves, and warns."""

@@ -107,7 +107,7 @@ def test_cleartext_request_to_the_tls_port(site, request_text):
 		assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n") and b"\r\nconnection: close" in head, answer
 		assert (b"https://" in body) == (not request_text.startswith(b"HEAD"))
 		assert b"strict-transport-security" not in head
-	site.log.wait("connection 127.0.0.1: this port speaks TLS: ask for https://")
+	site.log.wait("connection 127.0.0.1: this port uses TLS: use https://")
 	assert site.status()["totals"]["handshake_failures"] > before["handshake_failures"]
 	still_serves(site, "tls")
 

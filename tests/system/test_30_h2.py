@@ -130,7 +130,7 @@ def test_neither_authority_nor_host(h2d, how):
 			raw.until(lambda f, stream=stream: isinstance(f, hf.RstStreamFrame) and f.stream_id == stream)
 			raw.send(raw.headers(stream + 2))
 			assert raw.status_of(stream + 2) == 200
-	server.log.wait("info .*connection 127.0.0.1: host missing, doubled or malformed")
+	server.log.wait("info .*connection 127.0.0.1: missing, duplicate or malformed Host")
 	server.wait_quiet()
 
 

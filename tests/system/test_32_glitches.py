@@ -88,4 +88,4 @@ def test_the_key(h2d):
 		raw.send(*(hf.PingFrame(0, b"12345678") for _ in range(40)))
 		goaway = raw.goaway()
 	assert goaway.error_code == CALM
-	server.log.wait("too many frames that do no work")
+	server.log.wait("too many useless frames")

@@ -56,7 +56,7 @@ def test_of_one_client(h2d, head):
 	procs.wait_for(lambda: is_served(server, "127.0.0.2") and counted(server) == 10, said="those beyond the share are closed")
 	procs.wait_for(lambda: len(open_ones(held)) == 20, said="and no others")
 	assert is_served(server, "127.0.0.1")
-	server.log.wait(r"connection 127\.0\.0\.1: too many TLS handshakes are slow")
+	server.log.wait(r"connection 127\.0\.0\.1: too many slow TLS handshakes")
 	with client.Client.unix(server.admin_path) as c:
 		assert 'h2d_limits_total{worker="0",limit="handshakes"}' in c.get("/metrics").body.decode()
 	for s in held:
@@ -101,6 +101,6 @@ def test_behind_a_proxy(h2d):
 		with proxied(server, header % 2) as c:
 			return c.get("/").status == 200 and counted(server) == 10
 	procs.wait_for(looked, said="those beyond the share are closed, beside another client that is served")
-	server.log.wait(r"connection 192\.0\.2\.1: too many TLS handshakes")
+	server.log.wait(r"connection 192\.0\.2\.1: too many slow TLS handshakes")
 	for s in held:
 		s.close()

@@ -208,7 +208,7 @@ def test_unknown_names_are_refused(h2d, certs, version):
 def test_refusing_everybody_is_warned_of(h2d, certs):
 	server = h2d.new(listens=("tls",))
 	put(server, certs, blocks={"_": None}, rejects=True)
-	assert "reject-handshake refuses everybody: no server has a name" in server.run("-t", check=0).err
+	assert "reject-handshake refuses all clients: no server has a name" in server.run("-t", check=0).err
 
 
 def test_a_certificate_and_a_log_for_each_host(h2d, certs):
@@ -277,6 +277,6 @@ def test_a_host_without_a_folder(h2d):
 	for line, key in (('access-log = "/tmp/${host}.log"', "access-log"), ('tls { certificate = "${host}"  certificate-key = "k" }', "certificate")):
 		server.write_conf(server="\n" + line)
 		said = server.run("-t", check=1).err
-		assert key + ": ${host} is a host's whose folder is in root" in said, said
+		assert key + ": ${host} needs a root that contains ${host}" in said, said
 	server.write_conf(conf='access-log = "${host}"')
-	assert "access-log: ${host} stands in the root, access-log, certificate and" in server.run("-t", check=1).err
+	assert "access-log: ${host} is for root, access-log, certificate and" in server.run("-t", check=1).err

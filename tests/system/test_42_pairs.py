@@ -91,18 +91,18 @@ def test_faults(h2d, pairs):
 	server = h2d.new(listens=("tls",))
 	a, rsa, other = pairs["a.example", "ecdsa"], pairs["a.example", "rsa"], pairs["default.example", "ecdsa"]
 	for certificates, keys, line, said in (
-			([a.cert, rsa.cert], [rsa.key, a.key], 3, r"certificate-key \S+a\.example\.rsa\.key: does not belong to certificate \S+a\.example\.crt"),
-			([rsa.cert, a.cert], [rsa.key, other.key], 3, r"certificate-key \S+default\.example\.key: does not belong"),
-			([a.cert, other.cert], [a.key, other.key], 2, r"certificate \S+default\.example\.crt: its key is of the same kind as that of \S+a\.example\.crt"),
-			([a.cert, rsa.cert], [a.key], 3, "certificate-key names 1 files, and certificate 2"),
+			([a.cert, rsa.cert], [rsa.key, a.key], 3, r"certificate-key \S+a\.example\.rsa\.key does not match certificate \S+a\.example\.crt"),
+			([rsa.cert, a.cert], [rsa.key, other.key], 3, r"certificate-key \S+default\.example\.key does not match"),
+			([a.cert, other.cert], [a.key, other.key], 2, r"certificate \S+default\.example\.crt has the same type of key as \S+a\.example\.crt"),
+			([a.cert, rsa.cert], [a.key], 3, "certificate-key: 1 instead of 2 files"),
 			([a.cert, rsa.cert], [a.key, rsa.key + ".none"], 3, r'certificate-key "\S+none": No such file'),
-			([a.cert, ""], [a.key, rsa.key], 2, "certificate: a list of files has no empty names")):
+			([a.cert, ""], [a.key, rsa.key], 2, "certificate: file names must not be empty")):
 		section = "tls {\ncertificate = {%s}\ncertificate-key = {%s}\n}" % tuple(", ".join('"%s"' % p for p in list_) for list_ in (certificates, keys))
 		server.put_conf(section + "\n" + conf(server, pairs, top=""))
 		faults = re.findall(r"h2d\.conf:(\d+): (.*)", server.run("-t", check=1).err)
 		assert [int(at) for at, text in faults] == [line] and re.match(said, faults[0][1]), faults
 	put(server, pairs)
-	assert "is not good for" not in server.run("-t", check=0).err
+	assert "does not cover" not in server.run("-t", check=0).err
 
 
 def test_a_name_of_one_alone(h2d, pairs, tmp_path):
@@ -112,5 +112,5 @@ def test_a_name_of_one_alone(h2d, pairs, tmp_path):
 	some["a.example", "rsa"] = wide
 	server = h2d.new(listens=("tls",))
 	server.put_conf(conf(server, some, of_a='aliases = {"b.example"} '))
-	said = re.findall(r"certificate \S+/(\S+) is not good for \"b\.example\"", server.run("-t", check=0).err)
+	said = re.findall(r"certificate \S+/(\S+) does not cover \"b\.example\"", server.run("-t", check=0).err)
 	assert said == ["a.example.crt"]

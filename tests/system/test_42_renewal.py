@@ -243,7 +243,7 @@ def test_half_a_pair(h2d, made, tmp_path):
 	put(server, files)
 	server.start()
 	rename(files.cert, second[0])
-	server.log.wait(r"h2d\.conf:8: certificate-key %s: does not belong to certificate %s" % (files.key, files.cert))
+	server.log.wait(r"h2d\.conf:8: certificate-key %s does not match certificate %s" % (files.key, files.cert))
 	server.log.wait("reload failed; generation 1 keeps serving")
 	assert are_shown(server, first)
 	write(str(tmp_path / "tls" / "of-nobody"), "")
@@ -340,7 +340,7 @@ def test_staples(h2d, tmp_path):
 	are_sent(server, "good")
 	write(staple, "nothing")
 	server.run("-s", "reload", check=1)
-	server.log.wait(r"h2d\.conf:9: stapling-file %s: there is no OCSP response in it" % staple)
+	server.log.wait(r"h2d\.conf:9: stapling-file %s: the file has no OCSP response" % staple)
 	are_sent(server, "good")
 
 
@@ -348,6 +348,6 @@ def test_a_staple_that_expires(h2d, tmp_path):
 	"""It is not sent any more, and that is said once."""
 	server, staple, _ = start_stapled(h2d, tmp_path, at="-86394s")  # of a day
 	are_sent(server, "good")
-	server.log.wait(r"h2d\.conf:9: stapling-file %s: it has expired: it is not sent" % staple)
+	server.log.wait(r"h2d\.conf:9: stapling-file %s is not sent: it has expired" % staple)
 	are_sent(server, None)
 	assert len(server.log.find("it has expired")) == 1

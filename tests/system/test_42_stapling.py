@@ -61,11 +61,11 @@ def test_unfit(h2d, authority, tmp_path):
 	for cert, staple, said in (
 			(a, authority.response(a[0], str(tmp_path / "old"), at="-3d"), "it has expired"),
 			(a, authority.response(a[0], str(tmp_path / "new"), at="+3d"), "it is not valid yet"),
-			(a, authority.response(other[0], str(tmp_path / "other")), "it is about another certificate"),
-			(a, stranger.response(stranger.leaf("a.example")[0], str(tmp_path / "stranger.der")), "it is about another certificate"),
-			(gone, authority.response(gone[0], str(tmp_path / "revoked")), "it says that the certificate is revoked")):
+			(a, authority.response(other[0], str(tmp_path / "other")), "it is for another certificate"),
+			(a, stranger.response(stranger.leaf("a.example")[0], str(tmp_path / "stranger.der")), "it is for another certificate"),
+			(gone, authority.response(gone[0], str(tmp_path / "revoked")), "it reports the certificate as revoked")):
 		put(server, [cert], [staple])
-		warning = r"h2d\.conf:8: (?:warning: )?stapling-file %s: %s: it is not sent" % (re.escape(staple), said)
+		warning = r"h2d\.conf:8: (?:warning: )?stapling-file %s is not sent: %s" % (re.escape(staple), said)
 		assert len(re.findall(warning, server.run("-t", check=0).err)) == 1
 		server.reload()
 		assert [status(server, "-status") for _ in range(3)] == [None] * 3
@@ -77,7 +77,7 @@ def test_faults(h2d, authority, tmp_path):
 	a = authority.leaf("a.example")
 	(tmp_path / "text").write_text("no DER\n")
 	server = h2d.new(listens=("tls",))
-	for staples, said in (([str(tmp_path / "text")], "there is no OCSP response in it"), ([a[0]], "there is no OCSP response in it"),
-			([str(tmp_path / "none")], "No such file"), (["", str(tmp_path / "text")], "stapling-file names 2 files, and certificate 1")):
+	for staples, said in (([str(tmp_path / "text")], "the file has no OCSP response"), ([a[0]], "the file has no OCSP response"),
+			([str(tmp_path / "none")], "No such file"), (["", str(tmp_path / "text")], "stapling-file: 2 instead of 1 files")):
 		put(server, [a], staples)
 		assert re.findall(r"h2d\.conf:(\d+): .*" + said, server.run("-t", check=1).err) == ["8"]

@@ -131,7 +131,7 @@ def test_nothing_is_written(tree):
 	before = os.listdir(folder)
 	for method in ("PUT", "DELETE"):
 		lines = explain(tree, "/files/there", "--method", method, "-H", "content-length: 3")
-		assert [text for what, text, _ in lines if what == "status"][0].startswith("not known: handler files_")
+		assert [text for what, text, _ in lines if what == "status"][0].startswith("unknown: handler files_")
 	lines = explain(tree, "/files/there", "--method", "PUT", "-H", "content-length: 9999999999999")
 	assert status(lines) == 413
 	assert os.listdir(folder) == before
@@ -149,11 +149,11 @@ def test_several_at_once(tree):
 
 
 @pytest.mark.parametrize("args, code, message", [
-	(("--explain", "ftp://x/"), 1, "it begins with http://, https:// or /"),
-	(("--explain", "https://x/"), 1, "no listener of the configuration takes it"),
-	(("--explain", "/", "--address", "nobody"), 1, "the client's address"),
-	(("--explain", "/", "-H", "a b: c"), 1, 'a field is written "name: value"'),
-	(("--method", "GET"), 2, "go with --explain"),
+	(("--explain", "ftp://x/"), 1, "write http://, https:// or / first"),
+	(("--explain", "https://x/"), 1, "no listener accepts it"),
+	(("--explain", "/", "--address", "nobody"), 1, "the client address"),
+	(("--explain", "/", "-H", "a b: c"), 1, 'write a header as "name: value"'),
+	(("--method", "GET"), 2, "need --explain"),
 ])
 def test_what_cannot_be_explained(tree, args, code, message):
 	done = tree.run(*args, check=code)
@@ -355,7 +355,7 @@ def test_random_configurations(h2d, number):
 		args += [arg for field in headers for arg in ("-H", "%s: %s" % field)]
 		done = server.run(*args, "--method", method, "--address", address, check=0)
 		for url, lines in zip(urls, explained(done)):
-			if "not known" in str(lines):
+			if "unknown: handler" in str(lines):
 				continue
 			said = status(lines), fields_of(lines)
 			# While a busy machine holds up the keeper, the disk answers for the cache.

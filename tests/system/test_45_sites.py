@@ -259,7 +259,7 @@ def test_refusals_are_explained(h2d, speak):
 	"""The access log has the status; the error log has the reason, where there may be several."""
 	server = h2d(files={"no/f": ""}, server='location "/no" { deny = {"all"} }')
 	assert ask(server, speak, "/no/f?x").status == 403
-	server.log.wait(r"info .*connection 127\.0\.0\.1: /no/f\?x: not allowed from there")
+	server.log.wait(r"info .*connection 127\.0\.0\.1: /no/f\?x: client address is not allowed")
 	assert ask(server, speak, "/%zz").status == 400
 	server.log.wait(r"info .*connection 127\.0\.0\.1: malformed request target: /%zz$")
 

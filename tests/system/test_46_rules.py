@@ -191,7 +191,7 @@ def test_right_passwords_beside_guesses(many_users, addresses):
 	assert answers == [200] * 16
 	assert 429 in rude.statuses and rude.statuses <= {401, 429, 503}
 	assert many_users.status()["totals"]["limit_passwords"] > 0
-	many_users.log.wait(r"connection 127\.0\.0\.\d+: password asked for too soon after wrong ones")
+	many_users.log.wait(r"connection 127\.0\.0\.\d+: login delayed after wrong passwords")
 	many_users.wait_quiet()
 
 

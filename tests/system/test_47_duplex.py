@@ -451,7 +451,7 @@ def test_a_body_that_is_too_large(handlers, speak, talk):
 		with contextlib.suppress(Closed):
 			t.send(bytes(200000))
 	with link(server, speak) as c:
-		cut_off(server, talk, c, too_much, r" info .*request body over the limit")
+		cut_off(server, talk, c, too_much, r" info .*request body exceeds the limit")
 
 
 def test_a_chunk_that_is_none(handlers):
@@ -499,7 +499,7 @@ def test_a_client_that_reads_no_more(handlers):
 		t = Talk2(c, "/t/duplex/start")
 		t.send(bytes(2000))
 		assert t.is_cut()
-	server.log.wait(r" info .*peer takes no bytes")
+	server.log.wait(r" info .*client reads too slowly")
 	assert all_gone(server) == 1
 
 

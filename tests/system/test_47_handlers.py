@@ -373,8 +373,8 @@ def test_a_folder_of_the_handlers(handlers, speak):
 	assert sorted(os.listdir(os.path.join(server.root, "up")))[-2:] == ["kept", "own"]
 
 
-@pytest.mark.parametrize("where, said", [("/files", "by the routes of /files"), ("/", "by the routes of /files"),
-	("/files/a", "by the routes of /files"), ("/t", "the name of one folder")])
+@pytest.mark.parametrize("where, said", [("/files", "through /files in this location"), ("/", "through /files in this location"),
+	("/files/a", "through /files in this location"), ("/t", "write one directory name")])
 def test_a_folder_that_handlers_cannot_have(handlers, where, said):
 	server = handlers.new(server='upload-dir = "up" location "%s" { store-folder = "%s" }'
 		% (where, ".own" if where == "/t" else "own"))

@@ -113,8 +113,8 @@ def test_the_command_line_knows_them(tmp_path):
 	why = told(conf, tmp_path, "--explain", "/t/keys/all").stdout
 	assert re.search(r"^key +number = 8 +\S*h2d.conf:2$", why, re.M) and "word" not in why
 	wrong = told('handler "t" { nmber = 8 }\n', tmp_path, "-t")
-	assert (wrong.returncode, wrong.stderr) == (1, '%s/h2d.conf:2: unknown key "nmber" in handler "t"; '
-		"the nearest known one is number\n" % tmp_path)
+	assert (wrong.returncode, wrong.stderr) == (1, '%s/h2d.conf:2: unknown key "nmber" in handler "t": '
+		"did you mean number?\n" % tmp_path)
 
 
 @needs_root("becomes another user")

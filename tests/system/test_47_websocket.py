@@ -126,7 +126,7 @@ def test_origins(handlers, speak, origin, path, may):
 			assert ws.ask("hello") == "hello"
 	else:
 		assert refused(server, speak, path, authority="localhost:80", **options).status == 403
-		server.log.wait(re.escape("pages of that origin may open no WebSocket here: " + origin))
+		server.log.wait(re.escape("WebSocket origin is not allowed: " + origin))
 
 
 @pytest.mark.parametrize("origin, may", [("https://localhost", True), ("http://localhost", False)])
@@ -376,7 +376,7 @@ def test_memory_of_messages(handlers, speak):
 		sockets = [stack.enter_context(connect(server, speak)) for _ in range(30)]
 		for ws in sockets:
 			ws.write(frame(BINARY, bytes(60000), fin=False))
-		server.log.wait(r"its WebSocket messages find no room \(limits.websocket-memory\)")
+		server.log.wait(r"WebSocket messages exceed limits\.websocket-memory")
 		wait_for(lambda: server.status()["totals"]["limit_websockets"] >= 14, PATIENT)
 		for ws in sockets:
 			with contextlib.suppress(Closed):

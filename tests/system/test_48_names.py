@@ -312,8 +312,8 @@ location "/d/" { fallback = "/d/" }
 """)
 	done = server.run("-t", check=1)
 	line = server.conf_text.split("fallback")[0].count("\n") + 1
-	for n, text in ((line, 'fallback "index.html" is not the path of a file'),
-			(line + 1, 'extensions: "html" is not written as ".html" is'), (line + 1, 'extensions: "."'),
+	for n, text in ((line, 'fallback "index.html" is not a file path'),
+			(line + 1, 'extensions: "html" must look like ".html"'), (line + 1, 'extensions: "."'),
 			(line + 1, 'extensions: ".a/b"'), (line + 2, 'health "healthz" is not a path'),
 			(line + 3, 'fallback "/d/" is not')):
 		assert "%s:%d: %s" % (server.conf_path, n, text) in done.err, done.err

@@ -47,7 +47,7 @@ def test_what_was_wrong(h2d, connect):
 	with connect(server) as c:
 		for status, why, ask in ((400, "malformed request target", lambda: c.get("/%zz")),
 				(501, "unknown method", lambda: c.request("BREW", "/")),
-				(413, "request body over the limit", lambda: c.request("PUT", "/files/a", body=b"x" * 2000)),
+				(413, "request body exceeds the limit", lambda: c.request("PUT", "/files/a", body=b"x" * 2000)),
 				(404, None, lambda: c.get("/none"))):
 			answer = ask()
 			assert answer.status == status

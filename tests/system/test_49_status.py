@@ -346,4 +346,4 @@ def test_a_name_that_leads_here(named):
 def test_a_name_is_for_an_admin_listener(named):
 	for listen in ('"127.0.0.1:0" {', '"unix:%s" { admin = true' % named.path("other.sock")):
 		named.put_conf(named.conf_text + 'listen %s  admin-host = {"stats.example.com"} }\n' % listen)
-		assert "admin-host is for listeners with admin = true and an address" in named.run("-t", check=1).err
+		assert "admin-host needs admin = true and an IP address" in named.run("-t", check=1).err

@@ -211,7 +211,7 @@ def test_slow_readers_hold_no_file(h2d):
 def test_a_peer_that_reads_nothing_is_timed_out(h2d):
 	server = make(h2d, sections=DISK + "\ntimeouts { send = 2 }")
 	with begin(server, n=1):
-		server.log.wait("peer takes no bytes")
+		server.log.wait("client reads too slowly")
 		server.wait_connections(0)
 
 

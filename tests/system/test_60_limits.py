@@ -478,8 +478,8 @@ def bad_block(raw):
 
 @pytest.mark.parametrize("wrong, said, floods", [(resets_flood, "streams opened and reset too fast", 1),
 	(data_after_end, "frames on a closed stream", 0),
-	(window_overflow, "more than a flow-control window has room for", 0),
-	(bad_block, "header block that cannot be decoded", 0)])
+	(window_overflow, "flow-control window exceeded", 0),
+	(bad_block, "header block cannot be decoded", 0)])
 def test_ends_that_the_library_makes(h2d, how, wrong, said, floods):
 	"""They are said, as what they are, and counted once each."""
 	server = h2d(files={"large": b"x" * 5000000})

@@ -82,7 +82,7 @@ def test_over_all_workers(h2d, dispatch, version, how):
 	with connection(server, version, "127.0.0.2", how) as c:
 		assert c.get("/").status == 200
 		assert c.get("/healthz").status == 200
-	server.log.wait(r"connection 127\.0\.0\.1: more requests of one client than requests-per-second allows")
+	server.log.wait(r"connection 127\.0\.0\.1: client exceeds requests-per-second")
 	assert counted(server) >= 1
 	with server.connect("admin") as c:
 		assert b'h2d_limits_total{worker="0",limit="requests-per-second"}' in c.get("/metrics").body
@@ -192,7 +192,7 @@ def test_number_of_connections(h2d, dispatch):
 	assert len(others) == 5
 	status = server.status()
 	assert status["totals"]["limit_client_connections"] == 12
-	server.log.wait(r"connection 127\.0\.0\.1: more open connections of one client than connections-per-client allows")
+	server.log.wait(r"connection 127\.0\.0\.1: client exceeds connections-per-client")
 	close(mine[:3])
 	procs.wait_for(lambda: server.status()["totals"]["connections"] == 8 - 3 + 5 + 1, said="they are gone")
 	mine = mine[3:] + held(server, 10)
@@ -226,7 +226,7 @@ def test_new_connections(h2d, dispatch):
 	others = held(server, 5, "127.0.0.2")
 	assert len(others) == 5
 	assert server.status()["totals"]["limit_new_connections"] == 30 - len(mine)
-	server.log.wait(r"connection 127\.0\.0\.1: more connections of one client than new-connections-per-second allows")
+	server.log.wait(r"connection 127\.0\.0\.1: client exceeds new-connections-per-second")
 	close(mine + others)
 
 
@@ -252,7 +252,7 @@ def test_bytes(h2d, key, version, how):
 	# What may go at once is a fifth of a second's bytes.
 	assert took > (SIZE - 15000) / 51200
 	assert slowed(server) == 1
-	server.log.wait(r"connection 127\.0\.0\.1: a response is slowed down \(client-bytes-per-second")
+	server.log.wait(r"connection 127\.0\.0\.1: response slowed down \(client-bytes-per-second")
 	with connection(server, version, "127.0.0.2", how) as c:
 		assert c.get("/small").body == b"y" * 1000
 	assert slowed(server) == 1
@@ -314,7 +314,7 @@ def test_number_of_uploads(h2d, dispatch):
 	with connection(server, "h1", "127.0.0.2") as c:
 		assert c.request("PUT", "/files/other", body=b"0123456789").status == 201
 	assert server.status()["totals"]["limit_uploads"] == 1
-	server.log.wait(r"connection 127\.0\.0\.1: more uploads of one client than uploads-per-client allows")
+	server.log.wait(r"connection 127\.0\.0\.1: client exceeds uploads-per-client")
 	for c in mine:
 		c.send_bytes(b"0123456789")
 		assert c.response().status == 201

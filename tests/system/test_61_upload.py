@@ -272,9 +272,9 @@ def test_a_folder_behind_a_link(make, leads_to):
 def test_who_may(make):
 	"""Writes take users, an allow list, or the word that everybody may; reading takes nothing."""
 	server = make(server='upload-dir = "up"', files={"up/a": b"a"})
-	server.log.wait(r"warn .*h2d\.conf:\d+: upload-dir: nobody may write")
+	server.log.wait(r"warn .*h2d\.conf:\d+: upload-dir refuses all uploads")
 	done = server.run("-t", check=0)
-	assert re.search(r"h2d\.conf:\d+: warning: upload-dir: nobody may write", done.err), done.err
+	assert re.search(r"h2d\.conf:\d+: warning: upload-dir refuses all uploads", done.err), done.err
 	users = put_users(server, anna=hashed("sesame"))
 	with server.connect() as c:
 		assert c.get("/files/a").status == 200
@@ -294,7 +294,7 @@ def test_who_may(make):
 		since = len(server.log.lines)
 		server.reload()
 		server.log.wait("serving: generation", since)  # behind all that is said of the configuration
-		assert ("deny = {\"192" in scope) == bool(server.log.find("nobody may write", since)), scope
+		assert ("deny = {\"192" in scope) == bool(server.log.find("refuses all uploads", since)), scope
 		with server.connect() as c:
 			assert put(c, "b", b"b").status == status, scope
 			if status == 403:
@@ -429,15 +429,15 @@ def test_read_your_writes(make):
 
 
 REFUSALS = [
-	(409, "something of that name is there", lambda c, part: put(c, "sub", b"new")),
-	(412, "a condition of the request does not hold", lambda c, part: put(c, "new", b"1", [("if-match", "*")])),
-	(404, "no file of that name to remove", lambda c, part: c.request("DELETE", "/files/missing")),
-	(400, "digest is not that of the content",
+	(409, "name exists and must not be replaced", lambda c, part: put(c, "sub", b"new")),
+	(412, "precondition failed", lambda c, part: put(c, "new", b"1", [("if-match", "*")])),
+	(404, "file does not exist", lambda c, part: c.request("DELETE", "/files/missing")),
+	(400, "digest does not match content",
 		lambda c, part: put(c, "new", b"1", [("content-digest", digest(b"2"))])),
 	(409, "two files of a form", lambda c, part: post(c, [("a", b"1"), ("a", b"2")])),
 	(404, "no such upload", lambda c, part: resumable.head(c, "/files/a/.upload/" + 32 * "0")),
-	(409, "upload-offset is not where the upload ends", lambda c, part: resumable.append(c, part, 1, b"x")),
-	(400, "length of an upload is not as it was said",
+	(409, "upload-offset does not match the upload", lambda c, part: resumable.append(c, part, 1, b"x")),
+	(400, "upload length is not as announced",
 		lambda c, part: resumable.append(c, part, 4, b"x", ("upload-length", "100"))),
 	(415, "content-type of a PATCH is not", lambda c, part: c.request("PATCH", part, [resumable.VERSION], b"x")),
 	(400, "upload is complete already", lambda c, part: [resumable.append(c, part, 4, b"efgh"),
@@ -460,7 +460,7 @@ def test_the_lack_of_writers_is_said(make):
 	server = make('upload-dir = "up"  ')
 	with server.connect() as c:
 		assert put(c, "a", b"1").status == 403
-	server.log.wait("nothing in the configuration says who may upload there")
+	server.log.wait("configuration allows no uploads there")
 
 
 def test_text_is_compressed_cheaply(make):

@@ -77,7 +77,7 @@ def test_refused(make):
 		assert put(c, "fresh/a/x", b"x", [("if-match", '"none"')]).status == 412
 		wait_over(server)
 		assert tree(server) == BEFORE
-		server.log.wait("file lies deeper than upload-depth")
+		server.log.wait("file exceeds upload-depth")
 
 
 def test_links(make):

@@ -87,7 +87,7 @@ def test_all_or_none(make):
 	server = make(server=PUBLIC + "upload-overwrite = false", files={"up/there": b"there"})
 	with server.connect() as c:
 		answer = post(c, [("new", b"1"), ("there", b"2"), ("other", b"3")])
-		assert answer.status == 409 and why(answer) == "something of that name is there, and may not be replaced"
+		assert answer.status == 409 and why(answer) == "name exists and must not be replaced"
 		assert names(server) == ["there"]
 		assert post(c, [("new", b"1"), ("other", b"3")]).status == 201
 		assert post(c, [("x", b"1"), ("new", b"2")], headers=[("if-none-match", "*")]).status == 412

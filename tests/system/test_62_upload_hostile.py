@@ -173,11 +173,11 @@ def test_bodies(asker, way):
 REASONS = [
 	(hostile.GOOD, "multipart: content ends before the final boundary"),
 	(hostile.GOOD.replace(b"--B\r\n", b"--B" + b" " * 999 + b"\r\n") + b"--B--",
-		"multipart: too many blanks behind a boundary"),
+		"multipart: too many blanks after a boundary"),
 	(hostile.section(b"no colon\r\n") + b"--B--", "multipart: malformed header section of a part"),
-	(hostile.GOOD + b"--B\r\n" + b"X: y\r\n" * 2000 + b"\r\n", "multipart: header section of a part over the limit"),
+	(hostile.GOOD + b"--B\r\n" + b"X: y\r\n" * 2000 + b"\r\n", "multipart: header section of a part is too large"),
 	(hostile.section(b"content-type: text/plain\r\n") + b"--B--",
-		"multipart: part without one content-disposition of form-data with a name"),
+		"multipart: part needs one content-disposition: form-data with a name"),
 	(hostile.FIELD + b"--B--", "multipart: no part with a file name"),
 	(hostile.section(hostile.DISPOSITION.replace(b"good", b"../.bad")) + b"--B--", "file name begins with a dot"),
 ]

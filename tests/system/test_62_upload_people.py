@@ -115,7 +115,7 @@ def test_refused(make):
 	with server.connect() as c:
 		answer = post(c, [("new", b"1"), ("there", b"2")], headers=[BROWSER])
 		assert (answer.status, answer.get("location")) == (409, None)
-		assert b'<p class="why">something of that name is there' in answer.body
+		assert b'<p class="why">name exists and must not be replaced' in answer.body
 	assert names(server) == ["there"]
 
 

@@ -350,10 +350,10 @@ def test_refusals_are_explained(make, way):
 	server = make(server=PUBLIC + "upload-quota = 10K")
 	with connect(server, way) as c:
 		for data, headers, status, reason in (
-				(b"x", [("content-range", "bytes 0-0/5")], 400, "content-range in an upload"),
-				(b"x", [("content-encoding", "gzip")], 415, "content-encoding of an upload"),
-				(b"x", [("content-digest", digest(b"y"))], 400, "digest is not that of the content"),
-				(b"x" * 20000, [], 507, "no room for an upload in upload-quota or on the disk")):
+				(b"x", [("content-range", "bytes 0-0/5")], 400, "upload has content-range"),
+				(b"x", [("content-encoding", "gzip")], 415, "upload has content-encoding"),
+				(b"x", [("content-digest", digest(b"y"))], 400, "digest does not match content"),
+				(b"x" * 20000, [], 507, "no room left in upload-quota or on the disk")):
 			assert put(c, "a", data, headers).status == status
 			server.log.wait(r"info .*connection 127\.0\.0\.1: %s$" % reason)
 		assert put(c, "a", b"x", [("content-encoding", "identity")]).status == 201
@@ -444,7 +444,7 @@ def test_windows_beside_a_crowd(make, how):
 			begun([stack.enter_context(client.Raw(open_one(server.ports[how], source=source))) for _ in range(142)], 1 << 24)
 			if limited():
 				break
-		server.log.wait(r"info .*connection 127\.0\.0\.66: .*\(limits\.receive-window\)$")
+		server.log.wait(r"info .*connection 127\.0\.0\.66: upload windows reduced: limits\.receive-window is used up$")
 		assert server.status()["totals"]["receive_windows"] <= 64 << 20
 		with server.connect(how) as c:
 			stream = c.send("PUT", "/files/b", end=False)

@@ -71,7 +71,7 @@ def test_the_cache_takes_a_quarter(group, h2d):
 	server = h2d.new(files=many(160), preexec=lambda: enter(path))
 	server.start()
 	server.wait_image()
-	server.log.wait(" notice .* max-size: the cache takes 32 MiB, a quarter of the memory that h2d has here \\(128 MiB\\)")
+	server.log.wait(" notice .* max-size: the cache is limited to 32 MiB, a quarter of the memory here \\(128 MiB\\)")
 	assert 0 < server.status()["image"] and kills(path) == 0
 
 	def said():
@@ -79,7 +79,7 @@ def test_the_cache_takes_a_quarter(group, h2d):
 			preexec_fn=lambda: enter(path), check=True).stderr
 	assert "max-size" not in said()
 	server.put_conf('cache { max-size = "64M" }\n' + server.conf_text)
-	assert "h2d.conf:1: warning: max-size: the cache takes 32 MiB" in said()
+	assert "h2d.conf:1: warning: max-size: the cache is limited to 32 MiB" in said()
 	server.quit()
 
 

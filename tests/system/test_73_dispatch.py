@@ -378,7 +378,7 @@ def test_source_hash(acceptor):
 def test_a_balance_of_the_other_dispatch(h2d):
 	server = h2d.new(conf="dispatch = acceptor\nbalance = cpu", dispatch="")
 	done = server.run("-t", check=1)
-	assert "balance = cpu is not for dispatch = acceptor" in done.err, done.err
+	assert "for dispatch = acceptor, not cpu" in done.err, done.err
 
 
 # --- reloads --------------------------------------------------------------------------------------

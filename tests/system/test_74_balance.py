@@ -88,4 +88,4 @@ def test_another_balance_by_reload(h2d):
 def test_what_dispatch_has_not(h2d, value):
 	server = h2d.new(conf="balance = %s" % value)
 	done = server.run("-t", check=1)
-	assert "h2d.conf:3: balance = %s is not for dispatch = reuseport, which has auto, hash, cpu\n" % value in done.err
+	assert "h2d.conf:3: balance must be one of auto, hash, cpu for dispatch = reuseport, not %s\n" % value in done.err

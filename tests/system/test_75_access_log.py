@@ -333,8 +333,8 @@ def test_json_errors(h2d):
 		c.send_bytes(b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n")
 		assert c.response().status == 400
 	found = objects(server, 6)
-	assert [m["error"] for m in found] == ["Not Found", "not allowed from there", "malformed request target",
-		"unknown method", "request body over the limit", "host missing, doubled or malformed"]
+	assert [m["error"] for m in found] == ["Not Found", "client address is not allowed", "malformed request target",
+		"unknown method", "request body exceeds the limit", "missing, duplicate or malformed Host"]
 	assert [m["route"] for m in found[:2]] == ["files", "none"] and all(m["complete"] for m in found)
 
 
@@ -356,9 +356,9 @@ def test_json_aborted(h2d):
 
 
 @pytest.mark.parametrize("frame, reason", [
-	(b"\0\0\x0d\6\0\0\0\0\0" + b"ping of 13 by", "frame of a wrong size"),
-	(b"\0\0\6\4\0\0\0\0\0\0\4\xff\xff\xff\xff", "more than a flow-control window has room for"),
-	(b"\0\0\1\1\5\0\0\0\3\xff", "header block that cannot be decoded"),
+	(b"\0\0\x0d\6\0\0\0\0\0" + b"ping of 13 by", "invalid frame size"),
+	(b"\0\0\6\4\0\0\0\0\0\0\4\xff\xff\xff\xff", "flow-control window exceeded"),
+	(b"\0\0\1\1\5\0\0\0\3\xff", "header block cannot be decoded"),
 	(b"\0\0\1\0\0\0\0\0\0x", "HTTP/2 protocol violation"),
 ], ids=["ping", "settings", "headers", "data"])
 def test_json_of_what_the_library_ends(h2d, frame, reason):

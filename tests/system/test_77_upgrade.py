@@ -484,7 +484,7 @@ def test_a_status_file_that_cannot_be_written(h2d, since):
 	if since == "then":
 		os.mkdir(server.pid_path + ".status.new")
 	done = server.upgrade(check=1)
-	assert "process %d is gone" % server.pid in done.err and "nobody writes" in done.err, done.err
+	assert "another process has replaced %d" % server.pid in done.err and "is not written" in done.err, done.err
 	assert server.find_heir()
 	server.wait_up(2)
 	assert server.status()["generation"] == 2 and len(server.log.wait("upgraded: pid")) == 1

@@ -123,7 +123,7 @@ def test_faults_of_a_folder(shell, tree):
 			("conf.def", '\nKEY(a, "x", NUMBER, "7", 0, 5, NULL, "Help.")\n',
 				r"/other/conf.def:2: default: x must be a number from 0 to 5, not 7"),
 			("metrics.def", '\nCOUNTER(a, "a_hits", "Help.")\n',
-				r'/other/metrics.def:2: metric "a_hits": a counter.s name ends in "_total"'),
+				r'/other/metrics.def:2: metric "a_hits": a counter must end in "_total"'),
 	):
 		path = folder / name
 		before = path.read_text() if path.exists() else None

@@ -65,5 +65,5 @@ def test_nothing_else(h2d):
 	for other in ("admin", "tls", "redirect-to-https", "proxy-protocol"):
 		server.put_conf(server.conf_text + 'trusted-proxies = {"unix"}\nlisten "127.0.0.1:0" { haproxy-agent = true\n%s = true }\n' % other)
 		done = server.run("-t", check=1)
-		assert "haproxy-agent = true goes with no other use of a listener: " + other in done.err
+		assert "haproxy-agent = true needs %s = false" % other in done.err
 		server.write_conf()

@@ -192,7 +192,7 @@ def test_a_master_of_before(h2d):
 		assert holder.stdout.readline() == b"held\n"
 		for name in ("drain", "undrain"):
 			done = server.run("-s", name, check=1)
-			assert done.err == "h2d: process %d is of a version that cannot be drained so\n" % holder.pid
+			assert done.err == "h2d: process %d is too old for -s drain and undrain\n" % holder.pid
 		assert holder.poll() is None
 		holder.stdin.close()
 		assert holder.wait() == 0

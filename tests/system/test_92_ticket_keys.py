@@ -89,7 +89,7 @@ def test_rotations(tmp_path):
 	keys("make", file)
 	seen = [read(file)]
 	assert len(seen[0]) == 2 and os.stat(file).st_mode & 0o777 == 0o600
-	assert "is there" in keys("make", file, check=1)
+	assert "exists" in keys("make", file, check=1)
 	assert "push it first" in keys("rotate", file, check=1)
 	keys("rotate", "--force", file)
 	assert "not on b" in keys("push", file, 'test "$2" != b', "a", "b", "c", check=1)
@@ -115,7 +115,7 @@ def test_one_key(tmp_path):
 	assert read(file)[2] == b"k" * 80
 
 
-BAD = {"there is no key in it": (b"", 0o600), "80 bytes each": (b"k" * 79, 0o600), "a key is there twice": (b"k" * 160, 0o600),
+BAD = {": no key in it": (b"", 0o600), "not a multiple of 80 bytes": (b"k" * 79, 0o600), "duplicate key": (b"k" * 160, 0o600),
 	"others may read it": (bytes(range(80)), 0o644), "9 keys, which is more than 8": (os.urandom(720), 0o600)}
 
 

@@ -198,12 +198,12 @@ def test_lists_of_names(h2d):
 	assert done.out.count('cache-control = "max-age=1"') == 2 and 'files "*.B" {' in done.out
 	server.put_conf(done.out)
 	assert server.run("-T", check=0).out == done.out
-	for text, said in (('files {"*.a", "*.A"} { }', 'files "*.A" is there twice'),
-			('files {"*.a", "*.b"} { add-header = {"x y"} }', 'add-header "x y": it is written'),
-			('files {"*.a", "*.b"} { charset = 1 }', "charset belongs to server, not to files"),
-			('files {"*.a", 1} { }', "a list holds strings in double quotes"),
+	for text, said in (('files {"*.a", "*.A"} { }', 'duplicate files "*.A"'),
+			('files {"*.a", "*.b"} { add-header = {"x y"} }', 'add-header "x y": write "name: value"'),
+			('files {"*.a", "*.b"} { charset = 1 }', "charset belongs in server, not in files"),
+			('files {"*.a", 1} { }', "write a list of strings with commas"),
 			('files {} { }', "section files needs a title"),
-			('location {"/a", "/b"} { }', "section location has one title: it takes no list of them")):
+			('location {"/a", "/b"} { }', "section location takes one title, not a list")):
 		server.write_conf(server="\n" + text)
 		err = server.run("-t", check=1).err
 		assert err.count(said) == 1, (text, err)
@@ -276,14 +276,14 @@ location "/js/" { hide = {"*.gz"} }""", sections='cache { max-file-size = "%s" }
 	assert sorted(os.listdir(server.root + "/up")) == ["x.sql"]
 	out = server.run("--explain", "http://localhost/up/x.sql", check=0).out
 	assert re.search(r'^hide +a name of "/up/x.sql" is hidden .*h2d.conf:\d+$', out, re.M), out
-	for text, said in (('hide = {"a/b"}', 'hide: "a/b" is not the name of files'), ('hide = {""}', 'hide: "" is not the name')):
+	for text, said in (('hide = {"a/b"}', 'hide: "a/b" must be a file name'), ('hide = {""}', 'hide: "" must be a file name')):
 		server.write_conf(server="\n" + text)
 		assert said in server.run("-t", check=1).err
 
 
 def test_faults_of_return(h2d):
 	server = h2d.new()
-	for text, said in (('return = 503  return-page = "soon.html"', 'return-page "soon.html" is not the path of a file below root'),
+	for text, said in (('return = 503  return-page = "soon.html"', 'return-page "soon.html" is not a file path below root'),
 			('return = 503  return-except = {"me"}', 'return-except "me": not an IPv4')):
 		server.write_conf(server="\n" + text)
 		assert said in server.run("-t", check=1).err, text

@@ -132,8 +132,8 @@ def explained_line(run):
 		assert said.endswith("etc/h2d/moved.txt:%d" % line), done.stdout
 	run.put("etc/h2d/moved.txt", "/a /b\n/c\n/d d\n/e /f 303\n/a /c\nx /y\n/g /h\n/h /g\n/i /i\n/k /l 301 /m\n")
 	said = run.test(1)
-	for line, what in ((2, "leads nowhere"), (3, "neither a path"), (4, "none of 301"), (5, "there twice; first in line 1"),
-			(6, "is no path"), (7, "circles"), (8, "circles"), (9, "circles"), (10, "nothing behind")):
+	for line, what in ((2, "has no target"), (3, "neither a path"), (4, "must be 301"), (5, "is a duplicate of line 1"),
+			(6, "is not a path"), (7, "loops back"), (8, "loops back"), (9, "loops back"), (10, "end the line")):
 		assert re.search(r"/moved\.txt:%d: .*%s" % (line, what), said), (line, said)
 	assert "moved.txt:1:" not in said
 	run.put("etc/h2d/moved.txt", "/a /new\n")
@@ -161,8 +161,8 @@ def unknown_patterns(run):
 	run.put("etc/h2d/moved.txt", "/a/*/b /c\n/a* /c\n/:year/a /b/:year\n/a/* /b/:splat/c\n/a/b /c/:splat\n/a /b/*\n/l/* /l/m/:splat\n"
 		"/q/* /r?s=/:splat\n/x/* /y\n/x/* /z\n/a/* /b/:splat 200\n/s/* /t/:splatter\n/u/* /v:splat Country=us\n")
 	said = run.test(1)
-	for line, what in ((1, "not the end"), (2, "behind a"), (3, "name of a part"), (4, "only one is"), (5, "ends in no"), (6, "only one is"),
-			(7, "circles"), (8, "query"), (10, "there twice; first in line 9"), (11, "none of 301"), (12, "only one is"), (13, "none of 301")):
+	for line, what in ((1, "only at its end"), (2, "after a"), (3, 'must not contain "/:"'), (4, "has an invalid target"), (5, "must end in"), (6, "has an invalid target"),
+			(7, "loops back"), (8, "query"), (10, "is a duplicate of line 9"), (11, "must be 301"), (12, "has an invalid target"), (13, "must be 301")):
 		assert re.search(r"/moved\.txt:%d: .*%s" % (line, what), said), (line, said)
 
 

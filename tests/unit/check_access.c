@@ -28,7 +28,7 @@ static const struct {
 	{ "unix/8", "\"unix\" or \"all\"" },
 	{ "example.com", "not an IPv4 or IPv6 address" },
 	{ "10.0.0.0/33", "0 to 32" },
-	{ "10.1.0.0/8", "behind its prefix" },
+	{ "10.1.0.0/8", "after its prefix" },
 };
 
 TEST_ROWS(a_rule, parsed)

@@ -138,7 +138,7 @@ TEST(json_error)
 	req.record.error = NULL;
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"error\":\"Not Found\"}"));
 	req.complete = false;
-	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"error\":\"peer takes no bytes\"}"));
+	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "\"error\":\"client reads too slowly\"}"));
 	conn.error = NULL;
 	ck_assert_ptr_nonnull(
 		strstr(made(ACCESS_JSON), "\"error\":\"ended before its answer was sent\"}"));

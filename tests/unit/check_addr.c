@@ -60,7 +60,7 @@ static const struct {
 	{ "localhost:80", "not a numeric IPv4 address" },
 	{ "00000000000000000000000000000000000000000127.0.0.1:80", "not a numeric IPv4 address" },
 	{ "*:80", "[::]:PORT" },
-	{ "::1:80", "in brackets" },
+	{ "::1:80", "write an IPv6 address" },
 	{ "[::1", "not closed" },
 	{ "[::1]", "port is missing" },
 	{ "[::1]80", "port is missing" },
@@ -70,8 +70,8 @@ static const struct {
 	{ "[127.0.0.1]:80", "no IPv6 address" },
 	{ "[fe80::1%lo]:80", "no IPv6 address" },
 	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:1", "no IPv6 address" },
-	{ "unix:/", "folder" },
-	{ "unix:/run/", "folder" },
+	{ "unix:/", "directory" },
+	{ "unix:/run/", "directory" },
 	{ "unix:", "absolute" },
 	{ "unix:x.sock", "absolute" },
 };
@@ -219,11 +219,11 @@ static const struct {
 	{ "10.0.0.0/8/8", 0, NULL, "0 to 32" },
 	{ "10.0.0.0/4294967304", 0, NULL, "0 to 32" },
 	{ "::/129", 0, NULL, "0 to 128" },
-	{ "10.1.0.0/8", 0, NULL, "behind its prefix" },
-	{ "10.0.0.1/31", 0, NULL, "behind its prefix" },
-	{ "2001:db8::1/64", 0, NULL, "behind its prefix" },
-	{ "0.0.0.1/0", 0, NULL, "behind its prefix" },
-	{ "::ffff:0:0/95", 0, NULL, "behind its prefix" },
+	{ "10.1.0.0/8", 0, NULL, "after its prefix" },
+	{ "10.0.0.1/31", 0, NULL, "after its prefix" },
+	{ "2001:db8::1/64", 0, NULL, "after its prefix" },
+	{ "0.0.0.1/0", 0, NULL, "after its prefix" },
+	{ "::ffff:0:0/95", 0, NULL, "after its prefix" },
 };
 
 TEST_ROWS(a_range, ranges)

@@ -362,7 +362,7 @@ TEST(too_many_access_logs)
 			p, "server \"s%d\" { root = \"@/www\" access-log = \"%d.log\" }\n", i, i);
 	ck_assert_ptr_null(load_text(text));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert_str_eq(faults[0], "h2d.conf:61: there are more than 60 access logs");
+	ck_assert_str_eq(faults[0], "h2d.conf:61: more than 60 access logs");
 	_Static_assert(CONF_ACCESS_LOGS_MAX == 60, "the fault says it");
 }
 

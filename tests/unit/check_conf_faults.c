@@ -13,25 +13,24 @@ static const struct {
 	/* keys */
 	{ SERVED "worker_processes = 4\n", { "h2d.conf:2|worker-processes" } },
 	{ SERVED "\n\nworker_processes 4;\n", { "h2d.conf:4|worker-processes" } },
-	{ SERVED "certificate = \"x\"\n", { "h2d.conf:2|belongs to tls" } },
-	{ SERVED "tls = true\n", { "h2d.conf:2|belongs to listen" } },
-	{ SERVED "tls { user = \"x\" }\n", { "h2d.conf:2|belongs to the top level" } },
+	{ SERVED "certificate = \"x\"\n", { "h2d.conf:2|belongs in tls" } },
+	{ SERVED "tls = true\n", { "h2d.conf:2|belongs in listen" } },
+	{ SERVED "tls { user = \"x\" }\n", { "h2d.conf:2|belongs in the top level" } },
 	{ SERVED "cache = 5\n", { "h2d.conf:2|is a section" } },
 	{ SERVED "foo = {\"a\",\n\"b\"} fop = 5\nbar\n",
 		{ "h2d.conf:2|\"foo\"", "h2d.conf:3|\"fop\"", "h2d.conf:4|\"bar\"" } },
 	{ SERVED "listen \"127.0.0.1:1\" { amin = true  tsl = false }\n",
-		{ "h2d.conf:2|nearest known one is admin",
-			"h2d.conf:2|nearest known one is tls" } },
+		{ "h2d.conf:2|did you mean admin?", "h2d.conf:2|did you mean tls?" } },
 	{ "user = \"a\"\n" SERVED "user = \"b\"\n", { "h2d.conf:3|first at @/h2d.conf:1" } },
 	{ SERVED "cache { max-size = 1M\nmax-size = 2M }\n",
 		{ "h2d.conf:3|first at @/h2d.conf:2" } },
 	{ SERVED "user = 5 # c\nuser = \"x\"\n",
-		{ "h2d.conf:2|double quotes", "h2d.conf:3|twice" } },
-	{ "server \"_\" { rot = \"@/www\" }\n", { "h2d.conf:1|nearest known one is root" } },
+		{ "h2d.conf:2|double quotes", "h2d.conf:3|duplicate" } },
+	{ "server \"_\" { rot = \"@/www\" }\n", { "h2d.conf:1|did you mean root?" } },
 
 	/* sections */
 	{ SERVED "cash {\n max-size = 1M\n}\n", { "h2d.conf:2|cache" } },
-	{ "servr \"_\" { root = \"x\" }\n", { "h2d.conf:1|nearest known one is server" } },
+	{ "servr \"_\" { root = \"x\" }\n", { "h2d.conf:1|did you mean server?" } },
 	{ SERVED "cache {}\ncache { max-size = no }\n",
 		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:3|max-size" } },
 	{ SERVED SERVED, { "h2d.conf:2|first at @/h2d.conf:1" } },
@@ -39,31 +38,32 @@ static const struct {
 		{ "h2d.conf:4|first at @/h2d.conf:3" } },
 	{ SERVED "cache \"x\" {}\n", { "h2d.conf:2|no title" } },
 	{ SERVED "listen {}\n", { "h2d.conf:2|needs a title" } },
-	{ SERVED "worker-processes { 4 }\n", { "h2d.conf:2|no \"=\"" } },
+	{ SERVED "worker-processes { 4 }\n", { "h2d.conf:2|missing \"=\"" } },
 
 	/* nesting and braces */
 	{ SERVED "cache {\n limits { max-concurrent-streams = x }\n}\n",
 		{ "h2d.conf:3|max-concurrent-streams", "h2d.conf:3|inside cache" } },
 	{ SERVED "tls {\n certificate = \"\"\nserver \"_\" {}\n",
-		{ "h2d.conf:2|ends at line 5", "h2d.conf:4|twice" } },
+		{ "h2d.conf:2|ends at line 5", "h2d.conf:4|duplicate" } },
 	{ SERVED "cache {\nmax-size = 1M\n", { "h2d.conf:2|ends at line 4" } },
-	{ SERVED "cache\nmax-size = 1M\n}\n", { "h2d.conf:2|no \"{\"" } },
-	{ SERVED "cache\nuser = \"x\"\n", { "h2d.conf:2|no \"{\"" } },
-	{ SERVED "}\nuser = 1\n", { "h2d.conf:2|closes nothing", "h2d.conf:3|user" } },
-	{ SERVED "{ user = 1 }\nuser = 1\n", { "h2d.conf:2|without the name", "h2d.conf:3|user" } },
+	{ SERVED "cache\nmax-size = 1M\n}\n", { "h2d.conf:2|missing \"{\"" } },
+	{ SERVED "cache\nuser = \"x\"\n", { "h2d.conf:2|missing \"{\"" } },
+	{ SERVED "}\nuser = 1\n", { "h2d.conf:2|unmatched \"}\"", "h2d.conf:3|user" } },
+	{ SERVED "{ user = 1 }\nuser = 1\n",
+		{ "h2d.conf:2|without a section name", "h2d.conf:3|user" } },
 	{ SERVED "foo { bar {\n baz = {\"\"} }\n", { "h2d.conf:2|\"foo\"", "h2d.conf:2|ends at" } },
 	{ SERVED "tls { tls { tls { tls { tls { tls { tls { tls { tls { tls { tls {",
-		{ "h2d.conf:2|twice", "*" } },
+		{ "h2d.conf:2|duplicate", "*" } },
 
 	/* statements */
 	{ SERVED "user =\nlog-level = 5\n", { "h2d.conf:2|user has no value", "h2d.conf:3|5" } },
-	{ SERVED "user\nlog-level\n", { "h2d.conf:2|no \"=\"", "h2d.conf:3|no \"=\"" } },
+	{ SERVED "user\nlog-level\n", { "h2d.conf:2|missing \"=\"", "h2d.conf:3|missing \"=\"" } },
 	{ SERVED "user \"x\" { }\nlog-level loud\n",
-		{ "h2d.conf:2|no \"=\"", "h2d.conf:3|no \"=\"" } },
+		{ "h2d.conf:2|missing \"=\"", "h2d.conf:3|missing \"=\"" } },
 	{ SERVED "listen \"127.0.0.1:1\" { tls = } user = 1\n",
 		{ "h2d.conf:2|tls has no value", "h2d.conf:2|user" } },
 	{ SERVED "user = \"a\" \"b\"\nuser = \"x\";\n",
-		{ "h2d.conf:2|a string", "h2d.conf:3|twice", "h2d.conf:3|\";\"" } },
+		{ "h2d.conf:2|unexpected string", "h2d.conf:3|duplicate", "h2d.conf:3|\";\"" } },
 	{ SERVED "user = = \"a\"\n= 5\n", { "h2d.conf:2|no value", "h2d.conf:3|\"=\"" } },
 	{ SERVED "listen \"127.0.0.1:1\" { tls = false, admin = true }\n", { "h2d.conf:2|\",\"" } },
 
@@ -74,7 +74,7 @@ static const struct {
 	{ "server \"_ {\n root = \"@/www\"\n}\n", { "h2d.conf:1|no closing quote" } },
 	{ "server \"_\" { root = \"@/www }\n", { "h2d.conf:1|no closing quote" } },
 	{ SERVED "user = \"a\\n\"\nerror-log = \"\\\"\\\\\\t\"\n",
-		{ "h2d.conf:2|other escapes", "h2d.conf:3|other escapes" } },
+		{ "h2d.conf:2|unknown escape", "h2d.conf:3|unknown escape" } },
 	{ SERVED "user = \"a\tb\"\n", { "h2d.conf:2|control byte" } },
 	{ SERVED "user = \"a\" # \x01\x02 x \x03\n\x7f\x01 user\n",
 		{ "h2d.conf:2|control byte", "h2d.conf:3|control byte" } },
@@ -96,7 +96,7 @@ static const struct {
 	{ "server \"_\" { root = \"@/www\" index = a }", { "h2d.conf:1|a list of strings" } },
 
 	/* values */
-	{ SERVED "worker-processes = \"4\"\n", { "h2d.conf:2|without quotes" } },
+	{ SERVED "worker-processes = \"4\"\n", { "h2d.conf:2|remove the quotes" } },
 	{ SERVED "worker-processes = 010\n", { "h2d.conf:2|leading zeros" } },
 	{ SERVED "worker-processes = -5\nworker-connections = +5\n",
 		{ "h2d.conf:2|no sign", "h2d.conf:3|no sign" } },
@@ -108,12 +108,11 @@ static const struct {
 		{ "h2d.conf:2|decimal", "h2d.conf:3|auto" } },
 	{ SERVED "log-level = loud\ndispatch = acceptors\n",
 		{ "h2d.conf:2|alert, error, warn, notice, info, debug", "h2d.conf:3|reuseport" } },
-	{ SERVED "balance = source-hash\n", { "h2d.conf:2|balance = source-hash is not for "
-					      "dispatch = reuseport, which has auto, "
-					      "hash, cpu" } },
+	{ SERVED "balance = source-hash\n", { "h2d.conf:2|balance must be one of auto, hash, cpu "
+					      "for dispatch = reuseport, not source-hash" } },
 	{ SERVED "balance = least-connections\n",
-		{ "h2d.conf:2|balance = least-connections is not for dispatch = reuseport, which "
-		  "has auto, hash, cpu" } },
+		{ "h2d.conf:2|balance must be one of auto, hash, cpu for dispatch = reuseport, not "
+		  "least-connections" } },
 	{ SERVED "balance = fair\nbalance = \n", { "h2d.conf:2|balance must be", "h2d.conf:3|" } },
 	{ SERVED "listen \"127.0.0.1:1\" { proxy-protocol = true }\nclient-address = forwarded\n",
 		{ "h2d.conf:3|client-address needs trusted-proxies",
@@ -122,8 +121,7 @@ static const struct {
 		 "listen \"unix:/tmp/x.sock\" { proxy-protocol = true }\n",
 		{ "h2d.conf:3|\"unix\" in trusted-proxies" } },
 	{ SERVED "client-address = x-real-ip\nset_real_ip_from = \"10.0.0.0/8\"\n",
-		{ "h2d.conf:2|client-address must be a string, not x-real-ip: it needs double "
-		  "quotes",
+		{ "h2d.conf:2|client-address must be a string, not x-real-ip: write double quotes",
 			"h2d.conf:3|trusted-proxies" } },
 	{ SERVED "request-id = yes\n", { "h2d.conf:2|true or false, not yes" } },
 	{ SERVED "user = h2d\npid-file = /x\n", { "h2d.conf:2|quotes", "h2d.conf:3|quotes" } },
@@ -134,14 +132,17 @@ static const struct {
 	{ SERVED "cache { max-size = 5iB\nmax-file-size = 1MBB }\n",
 		{ "h2d.conf:2|not a size", "h2d.conf:3|max-file-size" } },
 	{ SERVED "shutdown-timeout = 500ms\ntimeouts { send = s\nbody = 2d\nheader = 1m30s }\n",
-		{ "h2d.conf:2|shorter than a second", "h2d.conf:3|no number",
-			"h2d.conf:4|1 to 86400, with s, m, h, d", "h2d.conf:5|decimal" } },
+		{ "h2d.conf:2|whole seconds", "h2d.conf:3|no number",
+			"h2d.conf:4|1 to 86400, with or without s, m, h, d",
+			"h2d.conf:5|decimal" } },
 
 	/* what other servers' operators write */
 	{ IN_SERVER "gzip = true\nssl_certificate = \"x\"\nproxy_pass \"http://x\"\nupstream \"a\" "
 		    "{ } }\n",
-		{ "h2d.conf:2|gzip is compress in cache", "h2d.conf:3|certificate in tls",
-			"h2d.conf:4|no proxy_pass: h2d is no proxy", "h2d.conf:5|no proxy" } },
+		{ "h2d.conf:2|\"gzip\" in server: use compress in cache",
+			"h2d.conf:3|certificate in tls",
+			"h2d.conf:4|\"proxy_pass\" in server: h2d is not a proxy",
+			"h2d.conf:5|not a proxy" } },
 	{ SERVED "zzz = 1\nqqqqqq { }\n",
 		{ "h2d.conf:2|unknown key \"zzz\" in the top level",
 			"h2d.conf:3|unknown section \"qqqqqq\" in the top level" } },
@@ -173,10 +174,11 @@ static const struct {
 		{ "h2d.conf:2|add-header: ${host}", "h2d.conf:3|redirect: ${host}" } },
 
 	{ "server \"_\" {\n root = \"none/${host}/a\" }\n", { "h2d.conf:2|@/none/\"" } },
-	{ "server \"_\" {\n root = \"www/a${host}\" }\n", { "h2d.conf:2|whole name of a folder" } },
-	{ "server \"_\" {\n root = \"www/${host}/${host}\" }\n", { "h2d.conf:2|whole name" } },
+	{ "server \"_\" {\n root = \"www/a${host}\" }\n", { "h2d.conf:2|whole directory name" } },
+	{ "server \"_\" {\n root = \"www/${host}/${host}\" }\n",
+		{ "h2d.conf:2|whole directory name" } },
 	{ SERVED "server \"a\" { root = \"www\"\n location \"/l\" { root = \"www/${host}\" } }\n",
-		{ "h2d.conf:3|of a server alone" } },
+		{ "h2d.conf:3|of a server only" } },
 
 	/* includes */
 	{ SERVED "include(\"none.conf\")\n", { "h2d.conf:2|none.conf" } },
@@ -198,8 +200,8 @@ static const struct {
 	{ SERVED "listen \"unix:@/s\" { tls = true }\ntls { certificate = \"cert.pem\" "
 		 "certificate-key = \"key.pem\" }\n",
 		{ "h2d.conf:2|unix:" } },
-	{ "listen \"127.0.0.1:1\" {}\n", { "h2d.conf|no root" } },
-	{ "listen \"127.0.0.1:1\" {}\nserver \"_\" {}\n", { "h2d.conf:2|no root" } },
+	{ "listen \"127.0.0.1:1\" {}\n", { "h2d.conf|root is missing" } },
+	{ "listen \"127.0.0.1:1\" {}\nserver \"_\" {}\n", { "h2d.conf:2|root is missing" } },
 	{ "server \"_\" {\n root = \"none\" }\n", { "h2d.conf:2|@/none" } },
 	{ "server \"_\" {\n root = \"key.pem\" }\n", { "h2d.conf:2|not a directory" } },
 	{ "server \"_\" { root = \"www\"\n index = {\"a/b\", \"\", \"..\"}\n charset = \"a b\"\n"
@@ -220,20 +222,21 @@ static const struct {
 		    "access-log-skip = {\"/a\", \"b\", \"/c*\"} }\n"
 		    "access-log-skip = {\"/../a\"}\n",
 		{ "h2d.conf:3|combined, combined-vhost, json, short", "h2d.conf:5|\"/../a\"",
-			"h2d.conf:2|@/no", "h2d.conf:4|\"b\" is no path", "h2d.conf:4|\"/c*\"" } },
+			"h2d.conf:2|@/no", "h2d.conf:4|\"b\" is not a path",
+			"h2d.conf:4|\"/c*\"" } },
 
 	/* sections in a server */
 	{ SERVED "location \"/a\" { index = 5 }\nerror-page \"404\" {}\n",
-		{ "h2d.conf:2|location belongs to server, not to the top level",
-			"h2d.conf:2|index must be", "h2d.conf:3|belongs to server" } },
+		{ "h2d.conf:2|location belongs in server, not in the top level",
+			"h2d.conf:2|index must be", "h2d.conf:3|belongs in server" } },
 	{ IN_SERVER "location { }\nlocation \"a\" { }\nlocation \"/a\" { upload-dir = \"x\" } }\n",
 		{ "h2d.conf:2|needs a title",
-			"h2d.conf:4|upload-dir belongs to server, not to location",
-			"h2d.conf:3|no path begins so" } },
+			"h2d.conf:4|upload-dir belongs in server, not in location",
+			"h2d.conf:3|\"a\" is not a path" } },
 	{ IN_SERVER "location \"/a/\" {}\nlocation \"/a\" {}\nlocation \"/a/\" {} }\n",
 		{ "h2d.conf:4|first at @/h2d.conf:2" } },
 	{ IN_SERVER "location \"/a//b\" {}\nlocation \"/a/./\" {}\nlocation \"/..\" {} }\n",
-		{ "h2d.conf:2|no path", "h2d.conf:3|no path", "h2d.conf:4|no path" } },
+		{ "h2d.conf:2|not a path", "h2d.conf:3|not a path", "h2d.conf:4|not a path" } },
 	{ IN_SERVER "location \"/a\" {\nserver \"b\" { root = \"@/www\" }\n}\n}\n",
 		{ "h2d.conf:3|server cannot be inside location" } },
 	{ IN_SERVER "location \"/a\" {\nlocation \"/b\" { }\n}\n}\n",
@@ -242,14 +245,14 @@ static const struct {
 	{ IN_SERVER "cache { max-size = x }\n}\n",
 		{ "h2d.conf:2|max-size", "h2d.conf:2|cache cannot be inside server" } },
 	{ IN_SERVER "locaton \"/a\" { autoindex = 5 }\n}\n",
-		{ "h2d.conf:2|nearest known one is location" } },
+		{ "h2d.conf:2|did you mean location?" } },
 	{ IN_SERVER "location \"/a\" { autoindx = true\nindex = 5\nautoindex = yes }\n}\n",
-		{ "h2d.conf:2|nearest known one is autoindex", "h2d.conf:3|index",
+		{ "h2d.conf:2|did you mean autoindex?", "h2d.conf:3|index",
 			"h2d.conf:4|autoindex" } },
 	{ IN_SERVER "location \"/a\" { index = {\"..\"} charset = \"a b\"\nredirect-status = 303\n"
 		    "index = {} auth-basic-file = \"none\" } }\n",
-		{ "h2d.conf:3|one of 301, 302, 307, 308", "h2d.conf:4|twice", "h2d.conf:2|\"..\"",
-			"h2d.conf:2|charset", "h2d.conf:4|@/none" } },
+		{ "h2d.conf:3|one of 301, 302, 307, 308", "h2d.conf:4|duplicate",
+			"h2d.conf:2|\"..\"", "h2d.conf:2|charset", "h2d.conf:4|@/none" } },
 	{ IN_SERVER "redirect = \"x\"\nlocation \"/a\" { redirect = \"//x\" }\n"
 		    "location \"/b\" { redirect = \"/a b\" }\nlocation \"/c\" { redirect = "
 		    "\"http://\" }\n"
@@ -259,7 +262,7 @@ static const struct {
 			"h2d.conf:5|redirect", "h2d.conf:6|redirect", "h2d.conf:6|redirect" } },
 	{ IN_SERVER "redirect = \"https://$host$request_uri\"\nlocation \"/a\" { redirect = "
 		    "\"/b/$1\" } }\n",
-		{ "h2d.conf:2|variables such as $host", "h2d.conf:3|%24" } },
+		{ "h2d.conf:2|must not contain $host", "h2d.conf:3|%24" } },
 	{ IN_SERVER
 		"redirect = \"/x\"\nlocation \"/a\" { redirect = \"/a/b?c\" }\n"
 		"location \"/b/\" { redirect = \"/b/\" }\nlocation \"/c\" { redirect = \"/c?d\" }\n"
@@ -285,52 +288,52 @@ static const struct {
 		{ "h2d.conf:3|first at @/h2d.conf:2", "h2d.conf:2|certificate-key is missing" } },
 	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\", \"cert.pem\"}\ncertificate-key = "
 		    "\"key.pem\" } }\n",
-		{ "h2d.conf:4|certificate-key names 1 files, and certificate 2" } },
+		{ "h2d.conf:4|certificate-key: 1 instead of 2 files" } },
 	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\"}\ncertificate-key = {\"key.pem\", "
 		    "\"none\"} } }\n",
 		{ "h2d.conf:4|@/none" } },
 	{ IN_SERVER "tls {\ncertificate = {\"cert.pem\", \"\"}\ncertificate-key = {\"key.pem\", "
 		    "\"key.pem\"}\nstapling-file = true } }\n",
 		{ "h2d.conf:5|a path, or a list of paths in braces",
-			"h2d.conf:3|certificate: a list of files has no empty names" } },
+			"h2d.conf:3|certificate: file names must not be empty" } },
 	{ IN_SERVER "tls {\ncertificate = \"cert.pem\"\ncertificate-key = \"key.pem\"\n"
 		    "stapling-file = {\"\", \"cert.pem\"} } }\n",
-		{ "h2d.conf:5|stapling-file names 2 files, and certificate 1" } },
+		{ "h2d.conf:5|stapling-file: 2 instead of 1 files" } },
 	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
-		{ "h2d.conf:3|protocols belongs to tls of the top level, not to tls of server",
+		{ "h2d.conf:3|protocols belongs in tls of the top level, not in tls of server",
 			"h2d.conf:2|@/none" } },
 
 	/* names */
 	{ SERVED "server \"b\" { root = \"@/www\"\naliases = {\"c\", \"*.d\"} }\n"
 		 "server \"C\" { root = \"@/www\"\naliases = {\"*.D\", \"e\", \"E\"} }\n",
-		{ "h2d.conf:5|\"*.D\" is there twice; first at @/h2d.conf:3",
-			"h2d.conf:4|\"C\" is there twice; first at @/h2d.conf:3" } },
+		{ "h2d.conf:5|duplicate server name \"*.D\" (first at @/h2d.conf:3",
+			"h2d.conf:4|duplicate server name \"C\" (first at @/h2d.conf:3" } },
 	{ IN_SERVER "aliases = {\"*\", \"a.*\", \"*a.b\", \"a..b\",\n\"a:80\", \"\"} }\n",
 		{ "h2d.conf:2|\"*\"", "h2d.conf:2|\"a.*\"", "h2d.conf:2|\"*a.b\"",
-			"h2d.conf:2|nothing in front of", "h2d.conf:2|no port", "*" } },
+			"h2d.conf:2|nothing before or after", "h2d.conf:2|remove the port", "*" } },
 	{ IN_SERVER "aliases = {\"a.\", \".a\", \"a b\", \"[::g]\", \"_/\"} }\n",
-		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|one name stands",
-			"h2d.conf:2|not the name", "h2d.conf:2|not the name" } },
-	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|stands alone" } },
+		{ "h2d.conf:2|dot", "h2d.conf:2|dot", "h2d.conf:2|write one name here",
+			"h2d.conf:2|not a host name", "h2d.conf:2|not a host name" } },
+	{ "server \"*.*.b\" { root = \"@/www\" }\n", { "h2d.conf:1|first label" } },
 	{ "server \"" A50 A50 "\" { root = \"@/www\" }\n", { "h2d.conf:1|63 bytes" } },
 	{ "server \"" A50 "." A50 "." A50 "." A50 "." A50 "\" { root = \"@/www\" }\n",
 		{ "h2d.conf:1|253 bytes" } },
-	{ SERVED "server \"b\" {}\n", { "h2d.conf:2|no root" } },
+	{ SERVED "server \"b\" {}\n", { "h2d.conf:2|root is missing" } },
 
 	/* listeners that send elsewhere */
 	{ SERVED "listen \"127.0.0.1:1\" { redirect-to-https = true }\n",
 		{ "h2d.conf:2|needs a listener with tls" } },
 	{ SERVED "listen \"127.0.0.1:1\" { tls = true\nredirect-to-https = true }\n"
 		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
-		{ "h2d.conf:3|not for tls listeners" } },
+		{ "h2d.conf:3|needs tls = false" } },
 	{ SERVED "listen \"127.0.0.1:1\" { admin = true\nredirect-to-https = true }\n",
-		{ "h2d.conf:3|not for admin listeners" } },
+		{ "h2d.conf:3|needs admin = false" } },
 
 	{ SERVED "listen \"127.0.0.1:1\" { tls = true\nhttp1 = false }\n"
 		 "tls { certificate = \"cert.pem\" certificate-key = \"key.pem\" }\n",
-		{ "h2d.conf:3|not for tls listeners" } },
+		{ "h2d.conf:3|needs tls = false" } },
 	{ SERVED "listen \"127.0.0.1:1\" { haproxy-agent = true\nadmin = true }\n",
-		{ "h2d.conf:2|no other use of a listener: admin" } },
+		{ "h2d.conf:2|needs admin = false" } },
 
 	/* the name of a machine */
 	{ SERVED "instance-name = \"a b\"\n", { "h2d.conf:2|letters, digits" } },
@@ -454,10 +457,10 @@ TEST(included_into_a_block)
 	ck_assert_uint_eq(nfaults, 9);
 	ck_assert(is_as_said(faults[0], "keys.inc:1|autoindex"));
 	ck_assert(is_as_said(faults[1], "keys.inc:2|charset"));
-	ck_assert(is_as_said(faults[2], "keys.inc:3|max-size belongs to cache"));
+	ck_assert(is_as_said(faults[2], "keys.inc:3|max-size belongs in cache"));
 	ck_assert(is_as_said(faults[3], "more.inc:1|has no \"}\""));
 	ck_assert(is_as_said(faults[4], "more.inc:1|location cannot be inside"));
-	ck_assert(is_as_said(faults[5], "less.inc:1|closes nothing"));
+	ck_assert(is_as_said(faults[5], "less.inc:1|unmatched \"}\""));
 	ck_assert(is_as_said(faults[6], "less.inc:2|charset"));
 	ck_assert(is_as_said(faults[7], "less.inc:3|server cannot be inside location"));
 	ck_assert(is_as_said(faults[8], "h2d.conf:6|includes itself"));
@@ -559,7 +562,7 @@ TEST(nothing_at_all)
 
 	ck_assert_ptr_null(load_with(&ov));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert(is_as_said(faults[0], "command line|no root"));
+	ck_assert(is_as_said(faults[0], "command line|root is missing"));
 }
 
 /* Whatever a text is cut to is read without harm, and up to the last brace with a fault. */

@@ -25,16 +25,16 @@ static const struct {
 	{ ROW(2, "kv", "a", "SECONDS", "1h", 0, 3600, NULL, "Help."), NULL },
 	{ ROW(2, "kv", "a", "LIST", "{\"a\"}", 0, 0, "a|b", "Help."), NULL },
 	{ ROW(2, "kv", "name", "STRING", "", 0, 0, NULL, "Help."),
-		"key \"name\" of handler kv is there twice; first at line 1" },
+		"duplicate key \"name\" of handler kv (first at line 1)" },
 	{ { "b/conf.def", 2, "kv", "a", "STRING", "", 0, 0, NULL, "Help." },
-		"handler kv has keys in a/conf.def:1 already: two folders, one name" },
-	{ ROW(2, "kv", "Data_base", "STRING", "", 0, 0, NULL, "Help."),
-		"key \"Data_base\": names" },
-	{ ROW(2, "kv", "", "STRING", "", 0, 0, NULL, "Help."), "key \"\": names are letters" },
-	{ ROW(2, "kv", "-a", "STRING", "", 0, 0, NULL, "Help."), "key \"-a\": names are letters" },
-	{ ROW(2, "kv", "a", "STRING", "", 0, 0, NULL, ""), "key \"a\" has no help of one line" },
+		"handler kv already has keys in a/conf.def:1: rename one directory" },
+	{ ROW(2, "kv", "Data_base", "STRING", "", 0, 0, NULL, "Help."), "key \"Data_base\": use" },
+	{ ROW(2, "kv", "", "STRING", "", 0, 0, NULL, "Help."), "key \"\": use the letters" },
+	{ ROW(2, "kv", "-a", "STRING", "", 0, 0, NULL, "Help."), "key \"-a\": use the letters" },
+	{ ROW(2, "kv", "a", "STRING", "", 0, 0, NULL, ""),
+		"key \"a\" needs a help text of one line" },
 	{ ROW(2, "kv", "a", "STRING", "", 0, 0, NULL, "a\nb"),
-		"key \"a\" has no help of one line" },
+		"key \"a\" needs a help text of one line" },
 	{ ROW(2, "kv", "a", "TEXT", "", 0, 0, NULL, "Help."), "unknown type TEXT" },
 	{ ROW(2, "kv", "a", "NUMBER", "7", 0, 5, NULL, "Help."),
 		"default: a must be a number from 0 to 5, not 7: out of range" },
@@ -44,7 +44,7 @@ static const struct {
 		"default: a must be one of a, b, not c" },
 	{ ROW(2, "kv", "a", "CHOICE", "c", 0, 0, NULL, "Help."), "CHOICE without choices \"a|b\"" },
 	{ ROW(2, "kv", "a", "WRITE_PATH", "db", 0, 0, NULL, "Help."),
-		"default: \"db\" is no absolute path" },
+		"default: \"db\" is not absolute" },
 };
 
 TEST_ROWS(a_row, rows)
@@ -180,42 +180,39 @@ TEST(the_manual_has_them)
 static const struct {
 	const char *text, *fault;
 } wrong[] = {
-	{ "handler \"t\" { nmber = 3 }", "h2d.conf:1: unknown key \"nmber\" in handler \"t\"; the "
-					 "nearest known one is number" },
+	{ "handler \"t\" { nmber = 3 }",
+		"h2d.conf:1: unknown key \"nmber\" in handler \"t\": did you mean number?" },
 	{ "handler \"t\" { number = 101 }",
 		"h2d.conf:1: number must be a number from 1 to 100, not 101: out of range" },
 	{ "handler \"user\" { word = \"a\" }",
-		"h2d.conf:1: word belongs to handler \"t\", not to handler \"user\"" },
-	{ "handler \"usr\" { user = \"a\" }", "h2d.conf:1: no handler \"usr\" that has keys is "
-					      "built in; the nearest known one is user" },
+		"h2d.conf:1: word belongs in handler \"t\", not in handler \"user\"" },
+	{ "handler \"usr\" { user = \"a\" }",
+		"h2d.conf:1: no built-in handler \"usr\" has keys: did you mean user?" },
 	{ "handler user { user = \"a\" }",
-		"h2d.conf:1: the title of a section is quoted: handler \"user\" { ... }" },
+		"h2d.conf:1: put the title in quotes: handler \"user\" { ... }" },
 	{ "handler { user = \"a\" }",
 		"h2d.conf:1: section handler needs a title: handler \"name\" { ... }" },
 	{ "handler {\"user\"} { user = \"a\" }",
 		"h2d.conf:1: section handler needs a title: handler \"name\" { ... }" },
 	{ "handler \"user\" { }\nhandler \"user\" { }",
-		"h2d.conf:2: section handler \"user\" is there twice; first at @/h2d.conf:1" },
+		"h2d.conf:2: duplicate section handler \"user\" (first at @/h2d.conf:1)" },
 	{ "handlr \"user\" { }",
-		"h2d.conf:1: unknown section \"handlr\" in the top level; the nearest known one is "
-		"handler" },
+		"h2d.conf:1: unknown section \"handlr\" in the top level: did you mean handler?" },
 	{ "handler \"user\" { user = \"a\"",
-		"h2d.conf:1: the \"{\" of this line has no \"}\": the file ends at line 3" },
-	{ "handler \"user\"", "h2d.conf:1: there is no \"{\" behind handler" },
+		"h2d.conf:1: this \"{\" has no \"}\" before the file ends at line 3" },
+	{ "handler \"user\"", "h2d.conf:1: missing \"{\" after handler" },
 	{ "handler \"t\" { source = \"no\" }",
 		"h2d.conf:1: source \"@/no\": No such file or directory" },
 	{ "handler \"t\" { target = \"no/a\" }",
-		"h2d.conf:1: target \"@/no/a\": folder \"@/no\": No such file or directory" },
+		"h2d.conf:1: target \"@/no/a\": directory \"@/no\": No such file or directory" },
 	{ "handler \"t\" { target = \"@-beside\" }",
-		"h2d.conf:1: target \"@-beside\": the workers would write all over \"/tmp\"; give "
-		"it "
-		"a "
-		"folder of its own, or name \"/tmp\" in write of section sandbox" },
+		"h2d.conf:1: target \"@-beside\": workers could write to all of \"/tmp\": choose a "
+		"directory below it, or add \"/tmp\" to write in section sandbox" },
 	{ "handler \"t\" { target = \"@-beside\" }\nsandbox { write = {\"/tmp\"} }", NULL },
 	{ "handler \"t\" { target = \"/tmp\" }", NULL },
 	{ "handler \"t\" { word = \"${host}\" }",
-		"h2d.conf:1: word: ${host} stands in the root, access-log, certificate and "
-		"certificate-key of a server alone" },
+		"h2d.conf:1: word: ${host} is for root, access-log, certificate and "
+		"certificate-key of a server only" },
 };
 
 /* The fault, with "@" for the folder. */

@@ -17,9 +17,9 @@
 #define NUMBERS(...) \
 	(const double[]){ __VA_ARGS__ }, sizeof((const double[]){ __VA_ARGS__ }) / sizeof(double)
 #define COUNTER NULL, 0
-#define NAMES   "names are letters of a to z, digits and \"_\", a letter first"
-#define ENDS    "no name ends so: samples of others do"
-#define BOUNDS  "its upper bounds are above 0 and rise"
+#define NAMES   "use the letters a to z, digits and \"_\", a letter first"
+#define ENDS    "this ending is reserved"
+#define BOUNDS  "its upper bounds must be above 0 and rise"
 
 static const struct {
 	const char *name, *help;
@@ -30,24 +30,24 @@ static const struct {
 	{ "b_total", "Help.", COUNTER, NULL },
 	{ "b", "Help.", NUMBERS(0.5, 1), NULL },
 	{ "b", "Help.", NUMBERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14), NULL },
-	{ "a_total", "Help.", COUNTER, "a/metrics.def:1 has it already" },
-	{ "a", "Help.", NUMBERS(1), "a/metrics.def:1 has it already" },
-	{ "h2d_b_total", "Help.", COUNTER, "\"h2d_\" begins those of the server itself" },
+	{ "a_total", "Help.", COUNTER, "duplicate of a/metrics.def:1" },
+	{ "a", "Help.", NUMBERS(1), "duplicate of a/metrics.def:1" },
+	{ "h2d_b_total", "Help.", COUNTER, "\"h2d_\" is reserved for the server" },
 	{ "", "Help.", COUNTER, NAMES },
 	{ "B_total", "Help.", COUNTER, NAMES },
 	{ "_b_total", "Help.", COUNTER, NAMES },
 	{ "1_total", "Help.", COUNTER, NAMES },
 	{ "b-total", "Help.", COUNTER, NAMES },
 	{ "b:c_total", "Help.", COUNTER, NAMES },
-	{ "b", "Help.", COUNTER, "a counter's name ends in \"_total\"" },
+	{ "b", "Help.", COUNTER, "a counter must end in \"_total\"" },
 	{ "_total", "Help.", COUNTER, NAMES },
 	{ "b_count_total", "Help.", COUNTER, ENDS },
 	{ "b_total", "Help.", NUMBERS(1), ENDS },
 	{ "b_bucket", "Help.", NUMBERS(1), ENDS },
-	{ "b_total", "", COUNTER, "it has no help of one line" },
-	{ "b_total", "a\nb", COUNTER, "it has no help of one line" },
+	{ "b_total", "", COUNTER, "it needs a help text of one line" },
+	{ "b_total", "a\nb", COUNTER, "it needs a help text of one line" },
 	{ "b", "Help.", NUMBERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-		"it has 15 upper bounds, and 1 to 14 are possible" },
+		"it has 15 upper bounds instead of 1 to 14" },
 	{ "b", "Help.", NUMBERS(1, 1), BOUNDS },
 	{ "b", "Help.", NUMBERS(0), BOUNDS },
 	{ "b", "Help.", NUMBERS(1, INFINITY), BOUNDS },
@@ -103,7 +103,7 @@ TEST(too_many_rows)
 	ck_assert_str_eq(err, "");
 	free(err);
 	err = said(many, HANDLER_COUNTS_ROWS + 2, &out);
-	ck_assert_str_eq(err, "m:65: metric \"a64_total\": there is room for 64 metrics\n");
+	ck_assert_str_eq(err, "m:65: metric \"a64_total\": more than 64 metrics\n");
 	free(err);
 }
 

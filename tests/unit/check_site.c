@@ -315,10 +315,10 @@ static const struct {
 	{ "192.0.2.1", NULL },
 	{ "2001:db8::/32", NULL },
 	{ "unix", NULL },
-	{ "all", "not an IPv4 or IPv6 address, nor \"unix\"" },
-	{ "unix:", "not an IPv4 or IPv6 address, nor \"unix\"" },
-	{ "", "not an IPv4 or IPv6 address, nor \"unix\"" },
-	{ "10.0.0.1/8", "the address has bits set behind its prefix" },
+	{ "all", "not an IPv4 or IPv6 address or \"unix\"" },
+	{ "unix:", "not an IPv4 or IPv6 address or \"unix\"" },
+	{ "", "not an IPv4 or IPv6 address or \"unix\"" },
+	{ "10.0.0.1/8", "the address has bits set after its prefix" },
 };
 
 TEST_ROWS(an_entry, entries)

@@ -171,9 +171,8 @@ TEST(a_location_inherits)
 	/* A name takes no white space in front of its colon. */
 	ck_assert_ptr_null(make(places_text, NULL));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert_str_eq(faults[0],
-		"h2d.conf:6: add-header \"x-two : 2\": what stands before the colon "
-		"is not the name of a field");
+	ck_assert_str_eq(faults[0], "h2d.conf:6: add-header \"x-two : 2\": the part before the "
+				    "colon is not a header name");
 	drop();
 	s = make("server \"_\" {\n" ROOT "}", NULL);
 	p = location(&s->v[0], "/a");
@@ -292,7 +291,7 @@ static const struct {
 	const char *text, *faults[4];
 } cases[] = {
 	{ "add-header = {\"x\", \": a\", \"a b: c\", \"x: \\\"\"}",
-		{ "\"x\": it is written", "\": a\"", "\"a b: c\"" } },
+		{ "\"x\": write \"name: value\"", "\": a\"", "\"a b: c\"" } },
 	{ "add-header = {\"Content-Length: 5\", \"DATE: x\", \"location: /\"}",
 		{ "h2d sets", "h2d sets", "h2d sets" } },
 	{ "add-header = {\"cache-control: no-store\"}", { "use the key cache-control" } },
@@ -485,8 +484,8 @@ TEST(too_many_headers)
 	headers(text, 20, 5);
 	ck_assert_ptr_null(make(text, NULL));
 	ck_assert_uint_eq(nfaults, 1);
-	ck_assert_str_eq(faults[0], "h2d.conf:3: add-header: 25 fields are in effect here; the "
-				    "most there can be is 24");
+	ck_assert_str_eq(faults[0], "h2d.conf:3: add-header: 25 headers are set here, but the "
+				    "maximum is 24");
 	drop();
 	headers(text, 25, 1);
 	ck_assert_ptr_null(make(text, NULL));
@@ -512,9 +511,9 @@ TEST(trusted_proxies)
 		NULL));
 	ck_assert_uint_eq(nfaults, 2);
 	ck_assert_str_eq(faults[0], "h2d.conf:3: trusted-proxies \"10.0.0.1/8\": the address has "
-				    "bits set behind its prefix");
+				    "bits set after its prefix");
 	ck_assert_str_eq(faults[1], "h2d.conf:3: trusted-proxies \"all\": not an IPv4 or IPv6 "
-				    "address, nor \"unix\"");
+				    "address or \"unix\"");
 }
 
 /* Every allocation fails once: one fault, no sites. */

@@ -14,17 +14,17 @@ static const struct {
 	{ "ec.crt", "ec.key", NULL },
 	{ "rsa.crt", "rsa.key", NULL },
 	{ "none", "ec.key", "none: No such file" },
-	{ "", "ec.key", "/: there is no PEM block" },
-	{ "text", "ec.key", "text: there is no PEM block" },
-	{ "ec.key", "ec.key", "ec.key: there is no PEM block" },
+	{ "", "ec.key", "/: the file has no such PEM block" },
+	{ "text", "ec.key", "text: the file has no such PEM block" },
+	{ "ec.key", "ec.key", "ec.key: the file has no such PEM block" },
 	{ "ec.crt", "none", "none: No such file" },
-	{ "ec.crt", "text", "text: there is no PEM block" },
-	{ "ec.crt", "ec.crt", "ec.crt: there is no PEM block" },
-	{ "ec.crt", "locked.key", "locked.key: protected by a password" },
-	{ "ec.crt", "locked-old.key", "locked-old.key: protected by a password" },
-	{ "ec.crt", "other.key", "other.key: does not belong to certificate " },
-	{ "ec.crt", "rsa.key", "rsa.key: does not belong to certificate " },
-	{ "rsa.crt", "ec.key", "ec.key: does not belong to certificate " },
+	{ "ec.crt", "text", "text: the file has no such PEM block" },
+	{ "ec.crt", "ec.crt", "ec.crt: the file has no such PEM block" },
+	{ "ec.crt", "locked.key", "locked.key: the key is encrypted" },
+	{ "ec.crt", "locked-old.key", "locked-old.key: the key is encrypted" },
+	{ "ec.crt", "other.key", "other.key does not match certificate " },
+	{ "ec.crt", "rsa.key", "rsa.key does not match certificate " },
+	{ "rsa.crt", "ec.key", "ec.key does not match certificate " },
 };
 
 TEST_ROWS(context, contexts)
@@ -81,8 +81,8 @@ static const struct {
 	const char *cert, *key, *says;
 } seconds[] = {
 	{ "rsa.crt", "rsa.key", NULL },
-	{ "names.crt", "names.key", "names.crt: its key is of the same kind as that of " },
-	{ "rsa.crt", "ec.key", "ec.key: does not belong to certificate " },
+	{ "names.crt", "names.key", "names.crt has the same type of key as " },
+	{ "rsa.crt", "ec.key", "ec.key does not match certificate " },
 	{ "rsa.crt", "none", "none: No such file" },
 };
 

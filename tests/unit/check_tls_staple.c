@@ -107,18 +107,15 @@ static const struct {
 	{ { .from = 200, .until = HOUR }, NULL },
 	{ { .from = 400, .until = HOUR }, "it is not valid yet" },
 	{ { .from = -HOUR, .until = -1 }, "it has expired" },
-	{ { .from = -HOUR, .until = HOUR, .other_serial = true },
-		"it is about another certificate" },
-	{ { .from = -HOUR, .until = HOUR, .other_issuer = true },
-		"it is about another certificate" },
+	{ { .from = -HOUR, .until = HOUR, .other_serial = true }, "it is for another certificate" },
+	{ { .from = -HOUR, .until = HOUR, .other_issuer = true }, "it is for another certificate" },
 	{ { .from = -HOUR, .until = HOUR, .by_stranger = true },
 		"it is not signed by the issuer of the certificate" },
 	{ { .from = -HOUR, .until = HOUR, .status = V_OCSP_CERTSTATUS_REVOKED },
-		"it says that the certificate is revoked" },
+		"it reports the certificate as revoked" },
 	{ { .from = -HOUR, .until = HOUR, .status = V_OCSP_CERTSTATUS_UNKNOWN },
-		"it says that the certificate is not known" },
-	{ { .response = OCSP_RESPONSE_STATUS_TRYLATER },
-		"it says that the responder had no answer" },
+		"it reports the certificate as unknown" },
+	{ { .response = OCSP_RESPONSE_STATUS_TRYLATER }, "it contains an error of the responder" },
 };
 
 TEST_ROWS(which_fit, cases)
@@ -149,7 +146,7 @@ TEST(without_the_issuer)
 	ck_assert_ptr_null(tls_staple_unfit(tls_staple_of(leaf), now));
 	ck_assert(tls_staple_parse(der, (size_t)n, stranger, NULL, why, sizeof(why)));
 	ck_assert_str_eq(
-		tls_staple_unfit(tls_staple_of(stranger), now), "it is about another certificate");
+		tls_staple_unfit(tls_staple_of(stranger), now), "it is for another certificate");
 	OPENSSL_free(der);
 }
 

@@ -128,7 +128,7 @@ static enum top_asked take_content(struct top_ask *a, struct strbuf *body, char 
 	char why[64];
 
 	if (head_end == NULL || strncmp(t->p, "HTTP/1.1 ", 9) != 0)
-		return top_ask_fail(a, error, "what answers is no HTTP server");
+		return top_ask_fail(a, error, "not an HTTP server");
 	if (strncmp(t->p + 9, "200", 3) != 0) {
 		snprintf(why, sizeof(why), "status %.3s: is this an admin listener of h2d?",
 			t->p + 9);

@@ -19,7 +19,7 @@ static int take_unix(struct top_source *s, const char *path, char *error)
 	struct addr a;
 
 	if (path[0] == '\0' || strlen(path) >= sizeof(a.un.sun_path))
-		return wrong(error, s->text, "no path of a unix socket");
+		return wrong(error, s->text, "not a path of a unix socket");
 	snprintf(s->path, sizeof(s->path), "%s", path);
 	return 0;
 }
@@ -55,7 +55,7 @@ int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERR
 	if (strncmp(where, "unix:", 5) == 0)
 		return take_unix(s, where + 5, error);
 	if (strncmp(where, "https://", 8) == 0)
-		return wrong(error, where, "TLS is not spoken here: use a unix socket");
+		return wrong(error, where, "TLS is not supported: use a unix socket");
 	if (strncmp(where, "http://", 7) == 0)
 		where += 7;
 	return take_host(s, where, error);
@@ -83,8 +83,7 @@ static int take_listen(struct top_source *s, const struct conf_listen *l, char *
 	if (strncmp(l->address, "unix:", 5) == 0)
 		return top_source_parse(s, l->address, error);
 	if (addr_parse(l->address, &a) != NULL || addr_port(&a) == 0)
-		return wrong(
-			error, l->address, "the configuration does not say which port it gets");
+		return wrong(error, l->address, "the configuration has no fixed port for it");
 	if (a.sa.sa_family == AF_INET && a.in.sin_addr.s_addr == htonl(INADDR_ANY))
 		snprintf(text, sizeof(text), "http://127.0.0.1:%u", addr_port(&a));
 	else if (a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr))
@@ -112,9 +111,9 @@ static int choose(struct top_source *s, const struct conf *conf, char *error)
 	if (best != NULL)
 		return take_listen(s, best, error);
 	snprintf(error, TOP_ERROR,
-		"%s has no admin listener without TLS and PROXY headers; add one, as\n"
-		"  listen \"unix:/run/h2d/admin.sock\" { admin = true }\n"
-		"or say where the server is: h2d top http://HOST:PORT, h2d top unix:PATH",
+		"%s has no admin listener without TLS and PROXY headers: add one, such as\n  "
+		"listen \"unix:/run/h2d/admin.sock\" { admin = true }\nor give an address: h2d top "
+		"http://HOST:PORT, h2d top unix:PATH",
 		conf->path);
 	return -1;
 }
@@ -128,8 +127,8 @@ int top_source_find(struct top_source *s, const char *file, char error[TOP_ERROR
 
 	if (conf == NULL)
 		return wrong(error, file,
-			"cannot be read; name it by -f, or say where the server is: "
-			"h2d top http://HOST:PORT, h2d top unix:PATH");
+			"cannot be read: name it with -f, or give an address: h2d top "
+			"http://HOST:PORT, h2d top unix:PATH");
 	rc = choose(s, conf, error);
 	if (rc < 0 && fault[0] != '\0')
 		memcpy(error, fault, sizeof(fault));
