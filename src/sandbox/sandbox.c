@@ -83,14 +83,14 @@ static int make_ruleset(struct landlock *l, const struct sandbox *s, const struc
 	rules.rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
 	if (rules.rc == 0)
 		sandbox_paths(conf, s->paths, allow, &rules);
-	return unconfined(rules.rc, "Landlock", "sandbox { landlock = false }");
+	return unconfined(rules.rc, "Landlock", "sandbox { landlock = off }");
 }
 
 static int enter_landlock(struct landlock *l)
 {
 	int rc = l->fd >= 0 ? landlock_enter(l) : 0;
 
-	return unconfined(rc, "Landlock", "sandbox { landlock = false }");
+	return unconfined(rc, "Landlock", "sandbox { landlock = off }");
 }
 
 static int enter_seccomp(const struct sandbox *s, const struct conf *conf)

@@ -147,7 +147,7 @@ def test_files_out_of_reach(inside):
 @landlock
 def test_files_without_landlock(inside):
 	"""The same tries, for which the modes are all that there is."""
-	there = inside(sections=off(landlock="false"), files={"page": b"p"})
+	there = inside(sections=off(landlock="off"), files={"page": b"p"})
 	server = there.server
 	os.chmod(server.path("www"), 0o777)
 	os.chmod(server.path("www", "page"), 0o666)
@@ -293,7 +293,7 @@ def arguments(server):
 @seccomp
 def test_system_calls_are_refused(inside):
 	"""By seccomp alone."""
-	there = inside(sections=off(landlock="false"))
+	there = inside(sections=off(landlock="off"))
 	args = arguments(there.server)
 	for what in CALLS:
 		if SANITIZED and what in ("fork", "ptrace", "signal", "code"):
@@ -477,7 +477,7 @@ def test_the_keeper_is_told_elsewhere(h2d, handlers):
 @pytest.mark.parametrize("how", ["off", "log"])
 def test_system_calls_without_seccomp(inside, how):
 	"""The same tries: with its key off, and when it only logs, what is refused is refused by other rules."""
-	there = inside(sections=off(landlock="false", seccomp=how))
+	there = inside(sections=off(landlock="off", seccomp=how))
 	args = arguments(there.server)
 	for what in ("fork", "exec", "socket", "connect", "code"):
 		assert there.tries(what, args.get(what, "")) == "done", what
