@@ -409,7 +409,7 @@ def test_an_address_that_is_taken(h2d):
 		done = server.upgrade(check=1)
 	assert "in use" in done.err, done.err
 	nothing_changed(server, before)
-	assert not os.path.exists(server.path("new.sock"))
+	procs.wait_for(lambda: not os.path.exists(server.path("new.sock")), said="the socket is gone")
 
 
 def test_listeners_change(h2d):
