@@ -98,16 +98,16 @@ def children(server):
 
 
 @needs_root("starts as root")
-@pytest.mark.parametrize("user", ["nobody", ""])
+@pytest.mark.parametrize("user", ["nobody", "root"])
 def test_no_child_has_a_capability(h2d, user):
-	"""In no set, the bounding set included, even where no user is configured; nor can it gain any."""
+	"""In no set, the bounding set included, even where the user is root; nor can it gain any."""
 	server = h2d(image=True, conf='user = "%s"' % user)
 	for kind, pid in children(server).items():
 		status = status_of(pid)
 		for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
 			assert int(status[name], 16) == 0, (kind, name, status[name])
 		assert status["NoNewPrivs"] == "1", kind
-		assert set(status["Uid"].split()) == {str(NOBODY if user else 0)}
+		assert set(status["Uid"].split()) == {str(NOBODY if user == "nobody" else 0)}
 	assert int(status_of(server.pid)["CapEff"], 16) != 0, "the master keeps its own"
 
 
