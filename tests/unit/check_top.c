@@ -169,9 +169,8 @@ TEST(eighty_columns)
 TEST(several)
 {
 	static const char *const answers[] = {
-		"{\"instance_name\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],\"totals\":"
-		"{"
-		"\"requests\":1000,\"requests_per_second\":10,\"connections\":3}}",
+		"{\"instance_name\":\"web-1\",\"time\":1000,\"unhealthy\":[\"drained\"],"
+		"\"totals\":{\"requests\":1000,\"requests_per_second\":10,\"connections\":3}}",
 		"{\"instance_name\":\"\\u001b[2J-and-a-long-name\",\"totals\":{\"requests\":200,"
 		"\"requests_per_second\":5,\"connections\":4,\"responses_5xx\":7}}",
 		"{\"instance_name\":\"web-3\",\"totals\":{\"requests\":5000}}",
