@@ -309,7 +309,7 @@ static void drop_public_listens(struct conf *conf)
 
 static void port(struct override *o, const struct conf_override *ov)
 {
-	static const char *const any[] = { "0.0.0.0", "[::]" };
+	struct conf_listen *l;
 	uint64_t number;
 	const char *why = conf_value_number(ov->port, 65535, &number);
 
@@ -319,16 +319,13 @@ static void port(struct override *o, const struct conf_override *ov)
 		return;
 	}
 	drop_public_listens(o->conf);
-	for (unsigned i = 0; i < 2; i++) {
-		struct conf_listen *l = add_listen(o, conf_command_line, any[i], number);
-
-		if (l == NULL) {
-			conf_fault_oom(o->faults, &conf_command_line);
-			return;
-		}
-		l->tls = !ov->h2c && conf_has_certificate(o->conf);
-		l->tls_at = conf_command_line;
+	l = add_listen(o, conf_command_line, "", number);
+	if (l == NULL) {
+		conf_fault_oom(o->faults, &conf_command_line);
+		return;
 	}
+	l->tls = !ov->h2c && conf_has_certificate(o->conf);
+	l->tls_at = conf_command_line;
 }
 
 /* The file may have no server; -r needs the default one. */
@@ -365,9 +362,9 @@ static void conf_override(
 	override_set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
 	override_set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
 	log_to_terminal(&o, ov);
-	both_families(&o);
 	if (ov->port != NULL)
 		port(&o, ov);
+	both_families(&o);
 	if (conf->nlistens == 0 && !faults->lost &&
 		(add_listen(&o, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
 			add_listen(&o, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))

@@ -1,4 +1,4 @@
-"""Authorities of clients and their lists that change are taken up by a reload that nobody asks for: client-ca and client-crl."""
+"""Authorities of clients and their lists (client-ca, client-crl) that change are loaded by an automatic reload."""
 import os
 import re
 import signal
