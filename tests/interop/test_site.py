@@ -13,6 +13,7 @@ import procs
 from server import H2D, with_user
 from tree import program
 
+pytestmark = pytest.mark.xdist_group("site")  # one build of it
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(H2D).resolve().parents[1]
 
