@@ -204,11 +204,12 @@ enum { PAGES = 20, NAMES = 4000, PIECE = 1000 };
 /* Pages of a megabyte and more: names of 200 bytes. */
 static void large_pages(void)
 {
-	char name[256];
+	char name[203] = "", text[16];
 
 	tree_dir("d");
 	for (int i = 0; i < NAMES; i++) {
-		snprintf(name, sizeof(name), "d/%0200d", i);
+		memset(name, 'n', 202);
+		memcpy(name, text, (size_t)snprintf(text, sizeof(text), "d/%04d", i));
 		tree_text(name, "");
 	}
 }
