@@ -58,7 +58,7 @@ def test_from_a_clone_to_a_page():
 			os.killpg(run.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("script", ["build", "build-release", "coverage", "dev-cert", "docs", "fuzz", "install-deps", "on-debian", "roll", "run", "test", "ticket-keys"])
+@pytest.mark.parametrize("script", ["build", "build-release", "coverage", "dev-cert", "docs", "fuzz", "install-deps", "on-debian", "roll", "run", "test", "ticket-keys", "train"])
 def test_scripts_have_help(script):
 	done = subprocess.run([TOP / "scripts" / script, "--help"], capture_output=True, text=True)
 	assert done.returncode == 0 and done.stderr == "" and script in done.stdout, done
