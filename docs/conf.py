@@ -1,9 +1,12 @@
 """The documentation as a site: scripts/docs builds it."""
+import html
 import os
 import pathlib
 import re
 import subprocess
+import textwrap
 
+from docutils import nodes
 from pygments import lexer, token
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
@@ -13,6 +16,7 @@ ELSEWHERE = {"reference/h2d": MAN / "h2d.8", "reference/h2d.conf": MAN / "h2d.co
 	"hacking": TOP / "HACKING.md", "handlers/tutorial": TOP / "TUTORIAL.md"}
 project = html_title = "h2d"
 extensions, html_theme = ["myst_parser"], "furo"
+pygments_style, pygments_dark_style = "xcode", "monokai" # of sufficient contrast
 html_copy_source = html_show_sphinx = html_show_copyright = False
 
 
@@ -35,6 +39,14 @@ def read(app, name, source):
 		source[0] = re.sub(r"\[([^]]+)\]\((?!\w+:)([^)#\s]+)\)", link, page.read_text() if name in ELSEWHERE else source[0])
 
 
+def head(app, name, template, context, doctree):
+	"""Each page describes itself by its first paragraph; the icon is none."""
+	text = next((p.astext() for p in doctree.findall(nodes.paragraph)), "") if doctree else ""
+	context["metatags"] = context.get("metatags", "") + '<meta name="description" content="%s"><link rel="icon" href="data:,">' % html.escape(
+		textwrap.shorten(text or "h2d: documentation", 150, placeholder="…"))
+
+
 def setup(app):
+	app.connect("html-page-context", head)
 	app.connect("source-read", read)
 	app.add_lexer("conf", Conf)
