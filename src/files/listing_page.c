@@ -339,7 +339,10 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	strbuf_add(t, slice_str(page_head));
 	strbuf_add(t, SLICE("Index of "));
 	strbuf_html(t, page->path);
-	strbuf_printf(t, "</title>\n%s</head>\n<body>\n<main>\n", page_list_style);
+	strbuf_printf(t,
+		"</title>\n<meta name=\"description\" content=\"Files with their sizes and "
+		"times\">\n%s</head>\n<body>\n<main>\n",
+		page_list_style);
 	heading(page->path, t);
 	if (page->action.n > 0)
 		form(page->action, t);
