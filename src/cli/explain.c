@@ -332,7 +332,7 @@ static void note_user(const struct explain *e)
 
 	if (conf->user[0] != '\0' && (pw == NULL || pw->pw_uid != geteuid()))
 		explain_line(e->out, "note", &conf->user_at,
-			"files are opened as user %u, not as \"%s\"", geteuid(), conf->user);
+			"h2d opens files as user %u, not as \"%s\"", geteuid(), conf->user);
 }
 
 static void write_head(const struct explain *e)
@@ -348,8 +348,8 @@ static void write_head(const struct explain *e)
 		l->admin ? ", admin" : "");
 	if (e->url.has_scheme && !is_unix(l) && port_of(l) != asked_port(&e->url))
 		explain_line(e->out, "note", NULL,
-			"no listener of this kind has port %u: shown as for port %u",
-			asked_port(&e->url), port_of(l));
+			"no %s listener has port %u: h2d explains port %u",
+			l->tls ? "TLS" : "cleartext", asked_port(&e->url), port_of(l));
 }
 
 /* 0: the request has its answer, or may have none. */

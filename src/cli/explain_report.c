@@ -61,12 +61,12 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 
 	explain_line(out, "status", NULL, "%d %s", r->status, reason_of(r->status));
 	for (const struct field *f = r->fields; f != r->fields + r->nfields; f++)
-		explain_line(out, "field", said_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
+		explain_line(out, "header", said_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
 			SLICE_ARG(f->value));
 	if (!r->content)
 		explain_line(out, "content", NULL, "none");
 	else if (r->body.left == BODY_UNKNOWN)
-		explain_line(out, "content", NULL, "of unknown length");
+		explain_line(out, "content", NULL, "unknown length");
 	else
 		explain_line(out, "content", NULL, "%" PRIu64 " bytes", r->body.left);
 }
@@ -132,7 +132,8 @@ void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *re
 	if (refused != NULL) {
 		write_keys(out, conf, refused);
 		explain_line(out, "status", NULL,
-			"unknown: handler %s may have effects and was not started", refused->name);
+			"unknown: handler %s may change something, so h2d did not call it",
+			refused->name);
 	} else {
 		write_reply(out, req);
 	}

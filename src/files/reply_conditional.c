@@ -201,11 +201,13 @@ static __attribute__((noinline)) void weigh(
 	if (seen & CONDITIONS) {
 		switch (cond_check(req->fields, req->nfields, seen, &v, clock_wall().tv_sec)) {
 		case COND_NOT_MODIFIED:
-			TRACE_STEP(req, CONDITION, NULL, "not modified");
+			TRACE_STEP(req, CONDITION, NULL,
+				"not modified: the client has the current version");
 			reply_status(req, r, 304);
 			return;
 		case COND_FAILED:
-			TRACE_STEP(req, CONDITION, NULL, "does not hold");
+			TRACE_STEP(
+				req, CONDITION, NULL, "failed: the client expects another version");
 			reply_conditional_refuse(req, r->varies, 412);
 			return;
 		case COND_PROCEED:
@@ -215,11 +217,12 @@ static __attribute__((noinline)) void weigh(
 	if (seen & COND_RANGE) {
 		switch (ranges_of(req, r, &v, seen, &ranges)) {
 		case RANGE_PARTIAL:
-			TRACE_STEP(req, RANGE, NULL, "%u of them", ranges.n);
+			TRACE_STEP(req, RANGE, NULL, "selects %u part%s of the content", ranges.n,
+				ranges.n > 1 ? "s" : "");
 			reply_partial(req, r, &ranges);
 			return;
 		case RANGE_UNSATISFIABLE:
-			TRACE_STEP(req, RANGE, NULL, "none lies in the content");
+			TRACE_STEP(req, RANGE, NULL, "selects nothing: the content is shorter");
 			unsatisfiable(req, r);
 			return;
 		case RANGE_IGNORED:

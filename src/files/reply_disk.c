@@ -41,7 +41,7 @@ void reply_disk_settings(struct h2d_req *req, struct slice path)
 	const struct location *rule = site_file_settings(req->location, path);
 
 	if (rule != req->location)
-		TRACE_STEP(req, FILES, TRACE_AT(rule, block), "hold for \"%.*s\"", SLICE_ARG(path));
+		TRACE_STEP(req, FILES, TRACE_AT(rule, block), "apply to \"%.*s\"", SLICE_ARG(path));
 	req->location = rule;
 }
 
@@ -51,19 +51,19 @@ static void tell_coding(
 	if (!varies)
 		return;
 	if (file->coding < CODINGS)
-		TRACE_STEP(req, CODING, NULL, "%s, from the file beside it",
+		TRACE_STEP(req, CODING, NULL, "%s, from the precompressed file",
 			coding_names[file->coding].p);
 	else if (!(seen & COND_ACCEPT_ENCODING))
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	else
 		TRACE_STEP(req, CODING, NULL, "none: %s",
-			file->has_beside ? "accept-encoding takes none that lies beside it"
-					 : "none lies beside it, and it is not cached");
+			file->has_beside ? "the client accepts none of the precompressed files"
+					 : "the file is neither precompressed nor cached");
 }
 
 static void tell_found(const struct file_reply *a, const struct disk_file *file, bool varies)
 {
-	trace_found(a->req, a->root, a->name, "on the disk");
+	trace_found(a->req, a->root, a->name, "disk");
 	tell_coding(a->req, file, a->seen, varies);
 }
 

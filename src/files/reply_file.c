@@ -74,11 +74,11 @@ static void tell_coding(struct h2d_req *req, enum coding coding, unsigned availa
 		if (available >> c & 1)
 			sprintf(list + strlen(list), " %s", coding_names[c].p);
 	if (coding < CODINGS)
-		TRACE_STEP(req, CODING, NULL, "%s, of%s", coding_names[coding].p, list);
+		TRACE_STEP(req, CODING, NULL, "%s; available:%s", coding_names[coding].p, list);
 	else if (available == 0)
-		TRACE_STEP(req, CODING, NULL, "none: there is no smaller form of it");
+		TRACE_STEP(req, CODING, NULL, "none: the cache has no compressed form");
 	else
-		TRACE_STEP(req, CODING, NULL, "none: accept-encoding takes none of%s", list);
+		TRACE_STEP(req, CODING, NULL, "none: the client accepts none of%s", list);
 }
 
 /* An error page is sent in any coding, whatever the client accepts. */
@@ -115,7 +115,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	COUNT(cache_hits, 1);
 	req->record.source = REQ_SOURCE_IMAGE;
 	if (__builtin_expect(req->env->conf.traced, false))
-		trace_found(req, root, path, "in the cache");
+		trace_found(req, root, path, "cache");
 	r.varies = (e->flags & IMAGE_VARIES) != 0;
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
@@ -222,7 +222,7 @@ static void nothing_there(struct file_reply *a)
 		reply_disk_fail(a, 404);
 		return;
 	}
-	TRACE_STEP(req, FALLBACK, TRACE_AT(req->location, fallback), "\"%.*s\"",
+	TRACE_STEP(req, FALLBACK, TRACE_AT(req->location, fallback), "answers with \"%.*s\"",
 		SLICE_ARG(req->location->fallback));
 	body_close(&req->reply.body);
 	a->name = req->location->fallback;
@@ -238,7 +238,7 @@ static void no_index(struct file_reply *a)
 
 	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0) {
 		TRACE_STEP(a->req, AUTOINDEX, TRACE_AT(req->location, autoindex),
-			"the folder is listed");
+			"lists the directory");
 		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path,
 			a->links);
 	} else
@@ -279,8 +279,8 @@ static void missing(struct file_reply *a, bool dir)
 {
 	bool asked = dir && a->name.p == a->path.p && !reply_names_is_dir(a);
 
-	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
-		SLICE_ARG(a->name), dir ? "a folder" : "not there");
+	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\" %s",
+		SLICE_ARG(a->name), dir ? "is a directory" : "does not exist");
 	if (a->page_status != 0 || a->way == FILE_REPLY_FALLBACK)
 		reply_disk_fail(a, 404);
 	else if (asked && a->tree == H2D_DOCUMENT_ROOT)
@@ -459,7 +459,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 		return;
 	}
 	if (f == NULL || f->nroots == 0 || path_hidden(name)) {
-		TRACE_STEP(req, FILE, NULL, "\"%.*s\": names with a dot in front are not served",
+		TRACE_STEP(req, FILE, NULL, "\"%.*s\" is not served: a name begins with a dot",
 			SLICE_ARG(name));
 		reply_conditional_error(req, 404);
 		return;

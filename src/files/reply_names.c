@@ -131,8 +131,8 @@ bool reply_names_redirect(struct h2d_req *req, struct slice path)
 	dir.n += stem.n;
 	if (stem.n > 0 && site_location(req->site, dir)->nextensions == 0)
 		return false;
-	TRACE_STEP(req, EXTENSION, TRACE_AT(location, extensions_redirect), "to \"%.*s\"",
-		SLICE_ARG(dir));
+	TRACE_STEP(req, EXTENSION, TRACE_AT(location, extensions_redirect),
+		"sends the client to \"%.*s\"", SLICE_ARG(dir));
 	reply_names_send_to(req, dir, "");
 	return true;
 }

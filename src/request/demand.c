@@ -16,8 +16,8 @@ static void add_methods(struct demand *d, struct h2d_req *req, const struct loca
 {
 	d->refused |= location->refused_methods;
 	if (demand_refuses_method(d, req))
-		TRACE_STEP(req, METHODS, TRACE_AT(location, methods), "\"%.*s\" takes no %s",
-			SLICE_ARG(location->prefix), method_name(req->method));
+		TRACE_STEP(req, METHODS, TRACE_AT(location, methods), "refuses %s in \"%.*s\"",
+			method_name(req->method), SLICE_ARG(location->prefix));
 }
 
 /* True if one of location's rules admits the client, without a password. */
@@ -29,8 +29,8 @@ static bool is_satisfied(const struct location *location, bool in, bool known)
 static const char *satisfy_text(bool satisfied, const struct auth *auth)
 {
 	if (satisfied)
-		return "any: no password is asked for";
-	return auth != NULL ? "any: a password is enough" : "any: neither lets the client in";
+		return "admits the client without a password";
+	return auth != NULL ? "requires only a password" : "refuses the client: no rule admits it";
 }
 
 /* Only one pair of credentials can be requested: if two files of users apply, all are refused. */
@@ -82,8 +82,8 @@ static bool hides(struct h2d_req *req, const struct location *location, struct s
 {
 	if (location->nhide == 0 || !site_hides(location, path))
 		return false;
-	TRACE_STEP(req, HIDE, TRACE_AT(location, hide), "a name of \"%.*s\" is hidden",
-		SLICE_ARG(path));
+	TRACE_STEP(
+		req, HIDE, TRACE_AT(location, hide), "hides a name in \"%.*s\"", SLICE_ARG(path));
 	return true;
 }
 

@@ -57,14 +57,14 @@ static struct slice challenge(const struct auth *auth, struct arena *a)
 static void tell_verdict(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict)
 {
 	static const char *const texts[] = {
-		[AUTH_REFUSED] = "user or password is wrong, or the hash is none of crypt(5)",
-		[AUTH_PASSED] = "user and password are right",
-		[AUTH_BUSY] = "too many passwords are being checked",
-		[AUTH_DELAYED] = "too soon after wrong passwords",
-		[AUTH_BROKEN] = "the file cannot be read",
+		[AUTH_REFUSED] = "refuses the client: wrong user, password or kind of hash",
+		[AUTH_PASSED] = "admits the user",
+		[AUTH_BUSY] = "has too many passwords to check",
+		[AUTH_DELAYED] = "delays the check after wrong passwords",
+		[AUTH_BROKEN] = "cannot be read",
 	};
 
-	TRACE_STEP(req, AUTH, &auth->at, "\"%s\": %s", auth->file, texts[verdict]);
+	TRACE_STEP(req, AUTH, &auth->at, "\"%s\" %s", auth->file, texts[verdict]);
 	if (verdict != AUTH_REFUSED)
 		return;
 	err_log(ERR_PASSWORD_WRONG, req_client(req));
@@ -161,7 +161,8 @@ static enum gate_result ask(
 		if (verdict != AUTH_LATER)
 			tell_verdict(req, auth, verdict);
 	} else
-		TRACE_STEP(req, AUTH, &auth->at, "no credentials for \"%s\"", auth->file);
+		TRACE_STEP(req, AUTH, &auth->at, "\"%s\" requires a password: the request has none",
+			auth->file);
 	if (verdict == AUTH_PASSED)
 		return GATE_GO;
 	if (verdict == AUTH_LATER) {
@@ -223,7 +224,8 @@ static bool is_moved(struct h2d_req *req)
 	if (!leads(req, r))
 		return false;
 	TRACE_STEP(req, REDIRECT, line != NULL ? &line->at : TRACE_AT(req->location, redirect),
-		"to \"%.*s\"%s", SLICE_ARG(r->to), r->keeps ? ", the path kept" : "");
+		"sends the client to \"%.*s\"%s", SLICE_ARG(r->to),
+		r->keeps ? " and the rest of the path" : "");
 	send_elsewhere(req, r->status, redirect_location(r, req->path, req->query, &req->arena));
 	return true;
 }
@@ -248,7 +250,8 @@ static void to_https(struct h2d_req *req)
 	uint16_t port =
 		req->conn->https_port != 0 ? req->conn->https_port : req->env->conf.https_port;
 
-	TRACE_STEP(req, HTTPS, req->conn->redirect_at, port != 0 ? "to port %u" : "nowhere", port);
+	TRACE_STEP(req, HTTPS, req->conn->redirect_at,
+		port != 0 ? "sends the client to port %u" : "finds no listener with tls", port);
 	if (port == 0)
 		reply_error(req, 404);
 	else if (host.n == 0)
@@ -279,9 +282,9 @@ static bool misdirected(struct h2d_req *req)
 		return false;
 	if (asks)
 		TRACE_STEP(req, VERIFY, &req->site->verify_at,
-			"the handshake asked for another name than this");
+			"refuses the request: the TLS handshake was for another host name");
 	else
-		TRACE_STEP(req, CERT, NULL, "the connection's is not good for this name");
+		TRACE_STEP(req, CERT, NULL, "of the connection does not cover this host name");
 	return true;
 }
 
@@ -306,7 +309,7 @@ static bool lacks_certificate(struct h2d_req *req)
 
 	if (err == NULL)
 		return false;
-	TRACE_STEP(req, VERIFY, &req->site->verify_at, "%s", err->text);
+	TRACE_STEP(req, VERIFY, &req->site->verify_at, "refuses the client: %s", err->text);
 	/* The handshake has logged a refused one. */
 	if (err == ERR_CLIENT_CERT_NONE) {
 		COUNT(client_certificates_missing, 1);
@@ -321,14 +324,14 @@ static bool is_closed(struct h2d_req *req, const struct returned *r)
 {
 	if (r->except == NULL || !access_allows(r->except, req_client(req)))
 		return true;
-	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "not for %s: return-except",
-		ADDR_HOST(req_client(req)));
+	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned),
+		"does not affect %s, which is in return-except", ADDR_HOST(req_client(req)));
 	return false;
 }
 
 static void turn_away(struct h2d_req *req, const struct returned *r)
 {
-	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "%d", r->status);
+	TRACE_STEP(req, RETURN, TRACE_AT(req->location, returned), "answers with %d", r->status);
 	if (r->page.n > 0 && req->env->conf.error_page != NULL)
 		reply_error_page(req, r->status, r->page, TRACE_AT(req->location, return_page));
 	else

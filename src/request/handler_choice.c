@@ -59,7 +59,8 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 		reply_options(req, methods);
 		return NULL;
 	}
-	TRACE_STEP(req, METHOD, NULL, "%.*s is none of this path's", SLICE_ARG(req->method_text));
+	TRACE_STEP(req, METHOD, NULL, "%.*s is not allowed for this path",
+		SLICE_ARG(req->method_text));
 	allow(req, methods);
 	reply_error(req, 405);
 	return NULL;
@@ -97,7 +98,7 @@ static void tell_place(struct h2d_req *req)
 			  " (POST) and " SITE_UPLOADS_AT "/NAME (PUT, DELETE)\n");
 
 	TRACE_STEP(req, METHOD, NULL,
-		"%.*s is none of this path's: uploads go to " SITE_UPLOADS_AT "/",
+		"%.*s is not allowed for this path: uploads go to " SITE_UPLOADS_AT "/",
 		SLICE_ARG(req->method_text));
 	log_peer(LEVEL_INFO, "connection %s: %.*s %.*s: uploads go to " SITE_UPLOADS_AT "/",
 		ADDR_HOST(req_client(req)), SLICE_ARG(req->method_text), SLICE_ARG(req->target));
@@ -129,8 +130,7 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 	*body = H2D_BODY_NONE;
 	/* On public listeners: admin ones have a route for it. */
 	if (site_is_health(req->site, req->path)) {
-		TRACE_STEP(
-			req, HEALTH, &req->site->health_at, "this path tells whether h2d serves");
+		TRACE_STEP(req, HEALTH, &req->site->health_at, "answers this path");
 		return FILE_METHODS >> req->method & 1 ? req->env->conf.health
 						       : other_method(req, FILE_METHODS);
 	}

@@ -26,17 +26,17 @@ static void limits_refuse(struct h2d_req *req, uint64_t wait_ns)
 static void trace(struct h2d_req *req, bool holds, uint64_t wait_ns)
 {
 	const struct rate *r = req->location->requests;
-	const char *what = "its client has not asked for more";
+	const char *what = "; the client does not exceed it";
 
 	if (req->env->tally == NULL)
-		what = "asked of each client, over all workers";
+		what = ", over all workers";
 	else if (!holds)
-		what = "its client is one of exempt";
+		what = "; the client is exempt";
 	else if (wait_ns > 0)
-		what = req->env->sites->dry_run ? "its client is over it, and dry-run is set"
-						: "its client is over it: refused";
+		what = req->env->sites->dry_run ? "; the client exceeds it, but dry-run is on"
+						: "; the client exceeds it: refused";
 	trace_step(req, TRACE_RATE, TRACE_AT(req->location, requests),
-		"%" PRIu64 " a second, %" PRIu64 " at once: %s", NS_PER_S / r->cost_ns,
+		"limits each client to %" PRIu64 ", burst %" PRIu64 "%s", NS_PER_S / r->cost_ns,
 		r->depth_ns / r->cost_ns, what);
 }
 

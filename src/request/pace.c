@@ -179,11 +179,12 @@ static void trace(struct h2d_req *req)
 
 	if (limit->of_client > 0)
 		trace_step(req, TRACE_PACE, limit->of_client_at,
-			"%" PRIu64 " bytes a second of each client, over all workers",
+			"limits each client to %" PRIu64 " bytes per second, over all workers",
 			limit->of_client);
 	if (limit->of_connection > 0)
-		trace_step(req, TRACE_PACE, limit->of_connection_at,
-			"%" PRIu64 " bytes a second of each connection", limit->of_connection);
+		trace_step(req, TRACE_CONN_PACE, limit->of_connection_at,
+			"limits each connection to %" PRIu64 " bytes per second",
+			limit->of_connection);
 }
 
 void pace_begin(struct h2d_req *req)

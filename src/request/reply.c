@@ -398,7 +398,7 @@ void reply_error_page(struct h2d_req *req, int status, struct slice file, const 
 	req->error_status = status;
 	req->error_fields = req->reply.nfields;
 	req_body_over(req);
-	TRACE_STEP(req, PAGE, at, "\"%.*s\"", SLICE_ARG(file));
+	TRACE_STEP(req, PAGE, at, "sends \"%.*s\"", SLICE_ARG(file));
 	req->env->conf.error_page(req, status, file);
 }
 

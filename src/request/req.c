@@ -117,8 +117,8 @@ static bool is_too_large(const struct h2d_req *req)
 
 static void too_large(struct h2d_req *req)
 {
-	TRACE_STEP(
-		req, LIMIT, TRACE_AT(req->location, body_size), "the request's body is too large");
+	TRACE_STEP(req, LIMIT, TRACE_AT(req->location, body_size),
+		"refuses the request: its body is too large");
 	err_log(ERR_BODY_TOO_LARGE, req_client(req));
 	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);

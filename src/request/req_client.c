@@ -135,6 +135,6 @@ void req_client_find(struct h2d_req *req)
 	}
 	if (req->client_https)
 		req->scheme = SLICE("https");
-	TRACE_STEP(req, CLIENT, req->env->sites->proxies.field_at, "%s%s",
-		ADDR_HOST(req_client(req)), req->client_https ? ", by https" : "");
+	TRACE_STEP(req, CLIENT, req->env->sites->proxies.field_at, "is %s%s",
+		ADDR_HOST(req_client(req)), req->client_https ? ", over https" : "");
 }

@@ -58,15 +58,17 @@ static void trace_server(struct h2d_req *req)
 	const struct conf_pos *at = TRACE_AT(&req->site->all, block);
 
 	if (req->conn->admin)
-		trace_step(req, TRACE_SERVER, NULL, "none: an admin listener has none");
+		trace_step(req, TRACE_SERVER, NULL, "none: admin listeners have no servers");
 	else if (name == NULL)
-		trace_step(req, TRACE_SERVER, at, "\"%.*s\", the default: no block has this name",
+		trace_step(req, TRACE_SERVER, at,
+			"\"%.*s\" answers by default: no server has this host name",
 			SLICE_ARG(req->site->name));
 	else if (name->name.p[0] == '*')
-		trace_step(req, TRACE_SERVER, at, "\"%.*s\", by its wildcard \"%.*s\"",
+		trace_step(req, TRACE_SERVER, at,
+			"\"%.*s\" answers: \"%.*s\" matches the host name",
 			SLICE_ARG(req->site->name), SLICE_ARG(name->name));
 	else
-		trace_step(req, TRACE_SERVER, at, "\"%.*s\", by its name \"%.*s\"",
+		trace_step(req, TRACE_SERVER, at, "\"%.*s\" answers: the host name is \"%.*s\"",
 			SLICE_ARG(req->site->name), SLICE_ARG(name->name));
 }
 
@@ -75,9 +77,9 @@ void trace_location(struct h2d_req *req)
 	const struct location *location = req->location;
 
 	if (location == &req->site->all)
-		trace_step(req, TRACE_LOCATION, NULL, "none: the server's own settings");
+		trace_step(req, TRACE_LOCATION, NULL, "none: the settings of the server apply");
 	else
-		trace_step(req, TRACE_LOCATION, TRACE_AT(location, block), "\"%.*s\"",
+		trace_step(req, TRACE_LOCATION, TRACE_AT(location, block), "\"%.*s\" applies",
 			SLICE_ARG(location->prefix));
 }
 
@@ -99,13 +101,13 @@ void trace_handler(struct h2d_req *req, const struct h2d_handler *handler)
 		trace_step(req, TRACE_ROUTE, NULL, "%s %s: handler %s", method_name(route->method),
 			route->pattern, handler->name);
 	else if (handler == req->env->conf.fallback)
-		trace_step(req, TRACE_ROUTE, NULL, "none: the document root answers");
+		trace_step(req, TRACE_ROUTE, NULL, "none: h2d looks for a file");
 }
 
 void trace_found(struct h2d_req *req, unsigned root, struct slice name, const char *from)
 {
-	trace_step(req, TRACE_FILE, TRACE_AT(req->location, root), "\"%.*s\": %s", SLICE_ARG(name),
-		from);
+	trace_step(req, TRACE_FILE, TRACE_AT(req->location, root), "\"%.*s\" answers from the %s",
+		SLICE_ARG(name), from);
 	if (req->trace_last == NULL)
 		return;
 	req->trace_last->found = name;
@@ -114,39 +116,25 @@ void trace_found(struct h2d_req *req, unsigned root, struct slice name, const ch
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* The client's address is hidden or malformed; location has rules. */
-static void trace_unknown(struct h2d_req *req, const struct location *location, bool any_allowed)
-{
-	trace_step(req, TRACE_DENY,
-		any_allowed ? TRACE_AT(location, allow) : TRACE_AT(location, deny),
-		"\"%.*s\" has rules, and the client is %s: refused", SLICE_ARG(location->prefix),
-		ADDR_HOST(req_client(req)));
-}
-
 void trace_access(struct h2d_req *req, const struct location *location)
 {
+	const struct addr *client = req_client(req);
 	const struct access_rule *rule;
-	bool any_allowed;
-	const char *peer = ADDR_HOST(req_client(req));
-	struct slice of = location->prefix;
+	bool by_allow;
 
 	if (location->access == NULL)
 		return;
-	rule = access_rule_of(location->access, req_client(req), &any_allowed);
-	if (!access_knows(req_client(req)))
-		trace_unknown(req, location, any_allowed);
-	else if (rule == NULL)
-		trace_step(req, TRACE_ALLOW,
-			any_allowed ? TRACE_AT(location, allow) : TRACE_AT(location, deny),
-			"no rule of \"%.*s\" holds for %s: %s", SLICE_ARG(of), peer,
-			any_allowed ? "refused, for others are allowed" : "let in");
-	else if (rule->allow)
-		trace_step(req, TRACE_ALLOW, TRACE_AT(location, allow),
-			"\"%s\" of \"%.*s\" holds for %s: let in", rule->text, SLICE_ARG(of), peer);
-	else
-		trace_step(req, TRACE_DENY, TRACE_AT(location, deny),
-			"\"%s\" of \"%.*s\" holds for %s: refused", rule->text, SLICE_ARG(of),
-			peer);
+	/* Without a matching range, allow refuses the client, or deny admits it. */
+	rule = access_rule_of(location->access, client, &by_allow);
+	if (rule != NULL && access_knows(client))
+		by_allow = rule->allow;
+	trace_step(req, by_allow ? TRACE_ALLOW : TRACE_DENY,
+		by_allow ? TRACE_AT(location, allow) : TRACE_AT(location, deny),
+		!access_knows(client) ? "%s a client of %s address in \"%.*s\""
+		: rule == NULL        ? "%s %s in \"%.*s\": no range matches"
+				      : "%s %s in \"%.*s\": \"%s\" matches",
+		access_allows(location->access, client) ? "admits" : "refuses", ADDR_HOST(client),
+		SLICE_ARG(location->prefix), rule != NULL ? rule->text : "");
 }
 
 void trace_subject(struct h2d_req *req, const struct location *location, bool known)
@@ -155,10 +143,9 @@ void trace_subject(struct h2d_req *req, const struct location *location, bool kn
 
 	if (location->subjects == NULL)
 		return;
-	trace_step(req, TRACE_SUBJECT, TRACE_AT(location, subjects), "%s \"%.*s\" %s %s: %s",
-		known ? "a rule of" : "no rule of", SLICE_ARG(location->prefix),
-		subject != NULL ? "fits" : "holds for", subject != NULL ? subject : "nobody",
-		known ? "let in" : "refused");
+	trace_step(req, TRACE_SUBJECT, TRACE_AT(location, subjects), "%s %s in \"%.*s\"%s",
+		known ? "admits" : "refuses", subject != NULL ? subject : "the client",
+		SLICE_ARG(location->prefix), subject == NULL ? ": it has no certificate" : "");
 }
 
 /* --- the log ---------------------------------------------------------------------------------- */

@@ -51,14 +51,14 @@ void trace_location(struct h2d_req *req) __attribute__((cold));
 /* The handler that answers, before it begins. */
 void trace_handler(struct h2d_req *req, const struct h2d_handler *handler) __attribute__((cold));
 
-/* The answering file, and its source. */
+/* The answering file. from: "cache" or "disk". */
 void trace_found(struct h2d_req *req, unsigned root, struct slice name, const char *from)
 	__attribute__((cold));
 
-/* The result of location's rules for the client's address. */
+/* The result of allow and deny of location. */
 void trace_access(struct h2d_req *req, const struct location *location) __attribute__((cold));
 
-/* The result of location's rules for the subject of the client's certificate. */
+/* The result of allow-subject of location. */
 void trace_subject(struct h2d_req *req, const struct location *location, bool known)
 	__attribute__((cold));
 

@@ -84,7 +84,7 @@ bool store_gate_has_writers(struct store *s, const char *name)
 	if (req->location->writers || req->location->store_folder.n > 0 ||
 		(path.n > 0 && site_location(req->site, path)->writers))
 		return true;
-	TRACE_STEP(s->req, WRITERS, NULL, "nothing says who may write \"%s\"", name);
+	TRACE_STEP(s->req, WRITERS, NULL, "is false, and no access rule applies to \"%s\"", name);
 	return false;
 }
 

@@ -136,4 +136,4 @@ def test_nobody_is_asked(h2d, people):
 
 def test_explain(h2d, people):
 	said = make(h2d, people, LOCATIONS).run("--explain", "https://localhost/staff/x", check=0).out
-	assert re.search(r'allow-subject.*no rule of "/staff/" holds for nobody: refused', said) and "403" in said, said
+	assert re.search(r'allow-subject +refuses the client in "/staff/": it has no certificate', said) and "403" in said, said

@@ -87,19 +87,19 @@ redirect = "https://www.example.com/"
 
 CASES = [
 	("/a/x.css", (), 403, [("location", "/a/"), ("allow", "allow = ")]),
-	("/a/x.css", ("--address", "10.1.1.1"), 200, [("allow", "allow = "), ("files", "files "), ("field", "add-header"),
-		("field", 'files "*.css"')]),
+	("/a/x.css", ("--address", "10.1.1.1"), 200, [("allow", "allow = "), ("files", "files "), ("header", "add-header"),
+		("header", 'files "*.css"')]),
 	("/a/x.css", ("--address", "10.9.1.1"), 403, [("deny", "deny = ")]),
 	("/a/x.css", ("--address", "192.0.2.7", "-H", "x-forwarded-for: 10.1.1.1"), 200,
 		[("client-address", "client-address = "), ("allow", "allow = ")]),
 	("/a/x.css", ("--address", "192.0.2.8", "-H", "x-forwarded-for: 10.1.1.1"), 403, [("allow", "allow = ")]),
 	("/old/x?y", (), 301, [("redirect", 'redirect = "/new/"')]),
 	("/closed/x", (), 503, [("return", "return = 503")]),
-	("/about", (), 200, [("field", 'cache-control = "max-age=60"')]),
+	("/about", (), 200, [("header", 'cache-control = "max-age=60"')]),
 	("/app/any", (), 200, [("fallback", "fallback = "), ("location", 'location "/app/index.html"'),
-		("field", 'cache-control = "no-cache"')]),
+		("header", 'cache-control = "no-cache"')]),
 	("/app/", (), 200, [("location", 'location "/app/" '), ("location", 'location "/app/index.html"'),
-		("field", 'cache-control = "no-cache"')]),
+		("header", 'cache-control = "no-cache"')]),
 	("/docs/", (), 200, [("autoindex", "autoindex = ")]),
 	("/nope", (), 404, [("error-page", "error-page ")]),
 	("http://localhost:1/secret/f", (), 401, [("auth-basic-file", "auth-basic-file")]),
@@ -140,7 +140,7 @@ def test_nothing_is_written(tree):
 
 def test_the_longest_key_stands_apart(tree):
 	done = tree.run("--explain", "/files/there", "--method", "PUT", "-H", "content-length: 9999999999999", check=0)
-	assert "\nclient-max-body-size the request's body is too large\n" in done.out
+	assert "\nclient-max-body-size refuses the request: its body is too large\n" in done.out
 
 
 def test_several_at_once(tree):
@@ -168,7 +168,7 @@ def test_the_log_says_the_same(tree):
 		assert c.get("/no/f").status == 403
 	place = r"h2d\.conf:%d" % line_of(tree, "deny =")
 	tree.log.wait(r'debug .*request from 127\.0\.0\.1: GET /no/f; server "_".*; location "/no/".*; '
-		r'deny "all" of "/no/" holds for 127\.0\.0\.1: refused \(.*' + place + r'\); status 403$')
+		r'deny refuses 127\.0\.0\.1 in "/no/": "all" matches \(.*' + place + r'\); status 403$')
 
 
 
@@ -177,20 +177,20 @@ def test_codings_are_those_of_the_cache(tree):
 	tree.write("beside.txt", "text " * 100)
 	tree.write("beside.txt.gz", gzip.compress(b"text " * 100))
 	for path, accept, coding, found in (
-			("/big.css", "gzip", "gzip, of br zstd gzip", "in the cache"),
-			("/big.css", "x", "none: accept-encoding takes none of br zstd gzip", "in the cache"),
-			("/beside.txt", "gzip", "gzip, of br zstd gzip", "in the cache"),
-			("/big.css", None, "none: the request has no accept-encoding", "in the cache")):
+			("/big.css", "gzip", "gzip; available: br zstd gzip", "cache"),
+			("/big.css", "x", "none: the client accepts none of br zstd gzip", "cache"),
+			("/beside.txt", "gzip", "gzip; available: br zstd gzip", "cache"),
+			("/big.css", None, "none: the request has no accept-encoding", "cache")):
 		lines = explain(tree, path, *(("-H", "accept-encoding: " + accept) if accept else ()))
 		texts = [(what, text) for what, text, _ in lines]
-		assert ("coding", coding) in texts, lines
-		assert ("file", '"%s": %s' % (path, found)) in texts, lines
+		assert ("content-encoding", coding) in texts, lines
+		assert ("file", '"%s" answers from the %s' % (path, found)) in texts, lines
 	tree.put_conf(tree.conf_text + "cache { max-size = 0 }\n")
 	for path, accept, coding in (
-			("/big.css", "br", "none: none lies beside it, and it is not cached"),
-			("/beside.txt", "gzip", "gzip, from the file beside it")):
+			("/big.css", "br", "none: the file is neither precompressed nor cached"),
+			("/beside.txt", "gzip", "gzip, from the precompressed file")):
 		texts = [(what, text) for what, text, _ in explain(tree, path, "-H", "accept-encoding: " + accept)]
-		assert ("coding", coding) in texts and ("file", '"%s": on the disk' % path) in texts, texts
+		assert ("content-encoding", coding) in texts and ("file", '"%s" answers from the disk' % path) in texts, texts
 
 
 @needs_root("only root can look as another user")
@@ -314,7 +314,7 @@ def answered(server, url, method, address, tls, headers):
 
 def fields_of(lines):
 	fields = [tuple(text.split(": ", 1)) if ": " in text else (text.rstrip(":"), "") for what, text, _ in lines
-		if what == "field"]
+		if what == "header"]
 	return equal(fields)
 
 

@@ -156,9 +156,9 @@ location "/free" { requests-per-second = 0 }
 def test_explained(h2d):
 	server = start(h2d, server='location "/login" { requests-per-second = 3 }')
 	out = server.run("--explain", "http://localhost/", check=0).out
-	assert "requests-per-second 1 a second, %d at once: asked of each client, over all workers" % BURST in out
+	assert "requests-per-second limits each client to 1, burst %d, over all workers" % BURST in out
 	out = server.run("--explain", "http://localhost/login", check=0).out
-	assert "requests-per-second 3 a second, %d at once" % BURST in out
+	assert "requests-per-second limits each client to 3, burst %d" % BURST in out
 
 
 # --- connections --------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_bytes_by_location(h2d):
 			c.send("GET", "/large")
 			procs.wait_for(lambda: slowed(server) > 0, said="it waits")
 	out = server.run("--explain", "http://localhost/large", check=0).out
-	assert "client-bytes-per-second 51200 bytes a second of each client, over all workers" in " ".join(out.split())
+	assert "client-bytes-per-second limits each client to 51200 bytes per second, over all workers" in " ".join(out.split())
 
 
 # --- uploads ------------------------------------------------------------------------------------

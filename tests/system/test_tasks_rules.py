@@ -231,7 +231,7 @@ location "/d/index.html" { allow-methods = {"POST"} }""")
 	with open(server.root + "/drop/long") as f:
 		assert f.read() == "half and half"
 	out = server.run("--explain", "http://localhost/files/f", check=0).out
-	assert re.search(r'^allow-methods +"/drop/" takes no GET .*h2d.conf:\d+$', out, re.M) and "status              405" in out, out
+	assert re.search(r'^allow-methods +refuses GET in "/drop/" .*h2d.conf:\d+$', out, re.M) and "status              405" in out, out
 
 
 @pytest.mark.parametrize("how", ["h1", "h2"])
@@ -275,7 +275,7 @@ location "/js/" { hide = {"*.gz"} }""", sections='cache { max-file-size = "%s" }
 		assert uploads.post(c, [("a.txt", b"a"), ("b.SQL", b"b")]).status == 404
 	assert sorted(os.listdir(server.root + "/up")) == ["x.sql"]
 	out = server.run("--explain", "http://localhost/up/x.sql", check=0).out
-	assert re.search(r'^hide +a name of "/up/x.sql" is hidden .*h2d.conf:\d+$', out, re.M), out
+	assert re.search(r'^hide +hides a name in "/up/x.sql" .*h2d.conf:\d+$', out, re.M), out
 	for text, said in (('hide = {"a/b"}', 'hide: "a/b" must be a file name'), ('hide = {""}', 'hide: "" must be a file name')):
 		server.write_conf(server="\n" + text)
 		assert said in server.run("-t", check=1).err
@@ -289,8 +289,8 @@ def test_faults_of_return(h2d):
 		assert said in server.run("-t", check=1).err, text
 	server.write_conf(server='return = 503  return-except = {"192.0.2.1"}')
 	out = server.run("--explain", "http://localhost/", check=0).out
-	assert re.search(r"^return +503 .*h2d.conf:", out, re.M), out
-	assert "not for 192.0.2.1: return-except" in server.run("--explain", "http://localhost/", "--address", "192.0.2.1", check=0).out
+	assert re.search(r"^return +answers with 503 .*h2d.conf:", out, re.M), out
+	assert "does not affect 192.0.2.1, which is in return-except" in server.run("--explain", "http://localhost/", "--address", "192.0.2.1", check=0).out
 
 
 def test_satisfy_is_explained(h2d):
@@ -298,6 +298,6 @@ def test_satisfy_is_explained(h2d):
 	with open(server.path("users"), "w") as f:
 		f.write("anna:*\n")
 	server.write_conf(server='satisfy = any  allow = {"10.0.0.0/8"}  auth-basic-file = "%s"' % server.path("users"))
-	for address, said, status in (("10.1.1.1", "any: no password is asked for", 200), ("192.0.2.1", "any: a password is enough", 401)):
+	for address, said, status in (("10.1.1.1", "admits the client without a password", 200), ("192.0.2.1", "requires only a password", 401)):
 		out = server.run("--explain", "http://localhost/x", "--address", address, check=0).out
 		assert re.search(r"^satisfy +%s .*h2d.conf:\d+$" % said, out, re.M) and "status              %d" % status in out, out

@@ -53,10 +53,11 @@ TEST(in_their_order)
 	allow("192.0.2.0/24", true);
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 200);
-	ck_assert_str_eq(steps(), "server \"_\", the default: no block has this name@3\n"
-				  "location \"/p\"@5\n"
-				  "allow \"192.0.2.0/24\" of \"/p\" holds for 192.0.2.1: let in@6\n"
-				  "route none: the document root answers@0\n");
+	ck_assert_str_eq(steps(),
+		"server \"_\" answers by default: no server has this host name@3\n"
+		"location \"/p\" applies@5\n"
+		"allow admits 192.0.2.1 in \"/p\": \"192.0.2.0/24\" matches@6\n"
+		"route none: h2d looks for a file@0\n");
 }
 
 TEST(the_rule_that_refuses)
@@ -66,7 +67,7 @@ TEST(the_rule_that_refuses)
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 403);
 	ck_assert_ptr_nonnull(
-		strstr(steps(), "\ndeny \"192.0.2.1\" of \"/p\" holds for 192.0.2.1: refused@7\n"));
+		strstr(steps(), "\ndeny refuses 192.0.2.1 in \"/p\": \"192.0.2.1\" matches@7\n"));
 	ck_assert_ptr_null(strstr(steps(), "route"));
 }
 
@@ -75,13 +76,12 @@ TEST_EACH(none_holds, 2)
 	allow("10.0.0.0/8", _i == 0);
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, _i == 0 ? 403 : 200);
-	ck_assert_ptr_nonnull(strstr(steps(),
-		_i == 0 ? "allow no rule of \"/p\" holds for 192.0.2.1: refused, for others are "
-			  "allowed@6\n"
-			: "allow no rule of \"/p\" holds for 192.0.2.1: let in@7\n"));
+	ck_assert_ptr_nonnull(strstr(
+		steps(), _i == 0 ? "\nallow refuses 192.0.2.1 in \"/p\": no range matches@6\n"
+				 : "\ndeny admits 192.0.2.1 in \"/p\": no range matches@7\n"));
 }
 
-/* Whose address is hidden gets in by no rule, so that none is said to let it in. */
+/* No rule admits a client of hidden address, not even "all". */
 TEST_EACH(nobody_known, 2)
 {
 	static const struct addr hidden;
@@ -90,10 +90,10 @@ TEST_EACH(nobody_known, 2)
 	conn.peer = hidden;
 	req_start(&req);
 	ck_assert_int_eq(req.reply.status, 403);
-	ck_assert_ptr_nonnull(strstr(steps(),
-		_i == 0 ? "\ndeny \"/p\" has rules, and the client is unknown: refused@6\n"
-			: "\ndeny \"/p\" has rules, and the client is unknown: refused@7\n"));
-	ck_assert_ptr_null(strstr(steps(), "let in"));
+	ck_assert_ptr_nonnull(strstr(
+		steps(), _i == 0 ? "\nallow refuses a client of unknown address in \"/p\"@6\n"
+				 : "\ndeny refuses a client of unknown address in \"/p\"@7\n"));
+	ck_assert_ptr_null(strstr(steps(), "admits"));
 }
 
 TEST_EACH(routes_and_faults, 2)
@@ -102,8 +102,9 @@ TEST_EACH(routes_and_faults, 2)
 	if (_i == 0)
 		req.method_text = SLICE("POST");
 	req_start(&req);
-	ck_assert_ptr_nonnull(strstr(steps(), _i == 0 ? "route POST /p/upload: handler upload@0\n"
-						      : "method GET is none of this path's@0\n"));
+	ck_assert_ptr_nonnull(
+		strstr(steps(), _i == 0 ? "route POST /p/upload: handler upload@0\n"
+					: "method GET is not allowed for this path@0\n"));
 }
 
 TEST(what_is_malformed)
