@@ -49,7 +49,7 @@ static void put_machine(struct metrics_out *o, const struct board_head *h)
 {
 	const struct metrics_label label = { "instance_name", slice_str(h->instance_name) };
 
-	metrics_family(o, METRICS_INFO, "machine", "the name of this machine, instance-name");
+	metrics_family(o, METRICS_INFO, "machine", "name of this machine (instance-name)");
 	metrics_sample(o, &label, 1, 1);
 }
 
@@ -57,7 +57,7 @@ static void put_health(struct metrics_out *o, const struct board_head *h)
 {
 	uint32_t facts = BOARD_LOAD(h->health);
 
-	metrics_family(o, METRICS_GAUGE, "unhealthy", "whether health says 503, by the reason");
+	metrics_family(o, METRICS_GAUGE, "unhealthy", "1: health answers 503, by reason");
 	for (unsigned i = 0; board_health_words[i] != NULL; i++)
 		metrics_sample(o,
 			&(struct metrics_label){ "reason", slice_str(board_health_words[i]) }, 1,
@@ -84,18 +84,16 @@ static void put_facts(struct metrics_out *o, const struct cache_facts *facts)
 static void put_head(
 	struct metrics_out *o, const struct board_head *h, const struct metrics_facts *facts)
 {
-	put_number(o, "start_time_seconds", "when the master started, since 1970",
+	put_number(o, "start_time_seconds", "start of the master, in seconds since 1970",
 		BOARD_LOAD(h->started));
 	put_number(
-		o, "generation", "number of the configuration in force", BOARD_LOAD(h->generation));
-	put_number(o, "image", "number of the newest cache image, 0: there is none",
-		BOARD_LOAD(h->image));
+		o, "generation", "number of the current configuration", BOARD_LOAD(h->generation));
+	put_number(o, "image", "number of the newest cache image; 0: none", BOARD_LOAD(h->image));
 	put_number(o, "image_timestamp_seconds",
-		"when the newest cache image was made, since 1970, 0: there is none",
+		"time of the newest cache image, in seconds since 1970; 0: none",
 		BOARD_LOAD(h->image_at));
-	put_number(o, "keeper_up", "whether the process that keeps the cache lives",
-		BOARD_LOAD(h->keeper_pid) != 0);
-	put_number(o, "keeper_ticks", "whether it ticks, so that the cache image is used",
+	put_number(o, "keeper_up", "1: the keeper runs", BOARD_LOAD(h->keeper_pid) != 0);
+	put_number(o, "keeper_ticks", "1: the keeper responds, and workers use its cache image",
 		facts->keeper_ticks);
 	put_facts(o, &h->cache);
 }
@@ -104,7 +102,7 @@ static void put_head(
 static void put_certificates(struct metrics_out *o, const struct sites *sites)
 {
 	metrics_family(o, METRICS_GAUGE, "certificate_expiry_timestamp_seconds",
-		"when the certificate of a server expires, since 1970");
+		"expiry of the certificates of a server, in seconds since 1970");
 	for (unsigned i = 0; sites != NULL && i < sites->n; i++) {
 		const struct site *site = &sites->v[i];
 
@@ -186,7 +184,7 @@ static void put_counters(struct metrics_out *o, const struct board_view *v)
 static void put_images(struct metrics_out *o, const struct board_view *v)
 {
 	metrics_family(o, METRICS_GAUGE, "worker_image",
-		"number of the cache image that a worker uses, 0: it uses none");
+		"number of the cache image that a worker uses; 0: none");
 	for (unsigned s = 0; s < v->nslots; s++)
 		if (v->slots[s].living > 0)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].image);
@@ -205,15 +203,15 @@ static void put_use(struct metrics_out *o, const struct board_head *h, const str
 	bool keeper = BOARD_LOAD(h->keeper_pid) != 0;
 
 	metrics_family(o, METRICS_GAUGE, "process_resident_memory_bytes",
-		"memory that a worker's processes, the master and the keeper have, shared memory "
-		"included");
+		"resident memory of each worker slot, the master and the keeper, with shared "
+		"memory");
 	put_kind(o, "master", BOARD_LOAD(h->use.memory));
 	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.memory) : 0);
 	for (unsigned s = 0; s < v->nslots; s++)
 		if (v->slots[s].memory > 0)
 			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].memory);
 	metrics_family(o, METRICS_GAUGE, "process_open_fds",
-		"descriptors that a worker's processes, the master and the keeper have open");
+		"open descriptors of each worker slot, the master and the keeper");
 	put_kind(o, "master", BOARD_LOAD(h->use.descriptors));
 	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.descriptors) : 0);
 	for (unsigned s = 0; s < v->nslots; s++)
@@ -227,7 +225,7 @@ static void put_responses(struct metrics_out *o, const struct server_titles *tit
 	const struct server_counts *counts)
 {
 	metrics_family(o, METRICS_COUNTER, "server_responses",
-		"requests by server and class of the status, none: without a response");
+		"requests, by server and status class; none: without a response");
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned c = 0; c < SERVER_COUNTS_CLASSES; c++)
 			metrics_sample(o,
@@ -245,11 +243,12 @@ static void put_servers(
 		return;
 	put_responses(o, titles, n, &v->servers);
 	metrics_family(
-		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies by server");
+		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies, by server");
 	for (unsigned i = 0; i < n; i++)
 		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
 			(int64_t)v->servers.v[i].bytes_in);
-	metrics_family(o, METRICS_COUNTER, "server_sent_bytes", "bytes of content sent by server");
+	metrics_family(
+		o, METRICS_COUNTER, "server_sent_bytes", "bytes of response content, by server");
 	for (unsigned i = 0; i < n; i++)
 		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
 			(int64_t)v->servers.v[i].bytes_out);
@@ -300,11 +299,11 @@ static void put_times(
 	struct metrics_out *o, const struct board_view *v, const struct route_table *routes)
 {
 	metrics_family(o, METRICS_HISTOGRAM, "request_duration_seconds",
-		"time from the first field of a request to its end");
+		"time from the first header of a request to its end");
 	FOREACH_TIME(r, c, routes)
 	put_time(o, routes, r, c, &v->times.v[r][c].duration);
 	metrics_family(o, METRICS_HISTOGRAM, "request_first_byte_seconds",
-		"time from the first field of a request to the head of its response");
+		"time from the first header of a request to the headers of its response");
 	FOREACH_TIME(r, c, routes)
 	put_time(o, routes, r, c, &v->times.v[r][c].first_byte);
 }

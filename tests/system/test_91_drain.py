@@ -13,7 +13,7 @@ from procs import DEADLINE, wait_for
 from server import H2D
 from test_45_sites import extra_port
 
-ADMIN = b"taken out by h2d -s drain; h2d -s undrain puts it back\n"
+ADMIN = b"drained by h2d -s drain; h2d -s undrain ends it\n"
 
 
 def health(server, how="tcp"):

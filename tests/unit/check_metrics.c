@@ -87,7 +87,7 @@ TEST(by_slot)
 	ck_assert_ptr_null(strstr(t, "h2d_process_open_fds{worker=\"1\"}"));
 	EXPECT(t, "h2d_connections{worker=\"1\"} 0");
 	EXPECT(t, "h2d_responses_total{worker=\"0\",class=\"4xx\"} 3");
-	EXPECT(t, "# HELP h2d_responses_total responses, by the class of their status");
+	EXPECT(t, "# HELP h2d_responses_total responses, by status class");
 	EXPECT(t, "h2d_workers{state=\"boot\"} 2");
 	EXPECT(t, "h2d_process_deaths_total{kind=\"keeper\"} 1");
 	EXPECT(t, "h2d_watchdog_kills_total 0");
