@@ -34,6 +34,8 @@ def read(app, name, source):
 		return "[%s](%s)" % (m[1], os.path.relpath(target, (TOP / "docs" / name).parent)) if TOP / "docs" in target.parents else m[1]
 	if page.parent == MAN:
 		text = subprocess.run(["mandoc", "-T", "html", "-O", "fragment,toc", page], stdout=subprocess.PIPE, text=True, check=True).stdout
+		# mandoc links a term up to its first escaped "-".
+		text = re.sub(r'(<dt id="([^"]+)"><a class="permalink" href="#)[^"]*', r"\1\2", text)
 		source[0] += "\n````{raw} html\n%s````\n" % text
 	else:
 		source[0] = re.sub(r"\[([^]]+)\]\((?!\w+:)([^)#\s]+)\)", link, page.read_text() if name in ELSEWHERE else source[0])

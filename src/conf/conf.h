@@ -31,7 +31,7 @@ struct conf_list {
 #define CONF_C_MODE    unsigned /* octal file mode in a string */
 #define CONF_C_LIST    struct conf_list
 
-#define CONF_ROW(name, member, type, dflt, min, max, choices, help) \
+#define CONF_ROW(name, member, type, dflt, min, max, choices, ...) \
 	CONF_C_##type member; \
 	struct conf_pos member##_at;
 

@@ -17,7 +17,7 @@
 		(IS(of, conf_server_tls) && \
 			(at == offsetof(struct conf_server_tls, certificate) || \
 				at == offsetof(struct conf_server_tls, certificate_key))))
-#define ANY_ROW(of, in, scoped_, name_, member_, type_, dflt_, min_, max_, choices_, help_) \
+#define ANY_ROW(of, in, scoped_, name_, member_, type_, dflt_, min_, max_, choices_, ...) \
 	{ \
 		.name = name_, \
 		.type = CONF_TYPE_##type_, \
@@ -30,7 +30,7 @@
 		.min = min_, \
 		.max = max_, \
 		.choices = choices_, \
-		.help = help_, \
+		.help = __VA_ARGS__, \
 	},
 
 static const struct conf_row global_rows[] = {

@@ -48,6 +48,8 @@ struct conf_row {
 	uint64_t min, max;
 	const struct conf_choice *choices; /* the last one's word is NULL; NULL: any */
 	const char *help;
+	bool basic;          /* listed before the others of its section */
+	const char *example; /* in the form of dflt; NULL: dflt shows the syntax */
 };
 
 /* A section's struct is in its owner: the outer section's struct, or the conf. */

@@ -100,6 +100,8 @@ void conf_dump(const struct conf *conf, bool all, FILE *out)
 	write_inner(&d, s, conf, 0);
 }
 
+enum { RELATED_MAX = 9 };
+
 /* Keys that the example sets; all others are comments, with their defaults. */
 static const struct {
 	enum conf_section_id section;
@@ -116,13 +118,13 @@ static bool needs_quotes(const struct conf_row *row)
 	       row->type == CONF_TYPE_PATHS || row->type == CONF_TYPE_MODE;
 }
 
-/* Writes the default in the file's syntax: conf.def has strings without quotes. */
-static void write_default(const struct conf_row *row, FILE *out)
+/* Writes a default or an example in the file's syntax: conf.def has strings without quotes. */
+static void write_text(const struct conf_row *row, const char *text, FILE *out)
 {
-	if (needs_quotes(row))
-		conf_value_write_string(row->dflt, out);
+	if (needs_quotes(row) && *text != '{')
+		conf_value_write_string(text, out);
 	else
-		fputs(row->dflt, out);
+		fputs(text, out);
 }
 
 /* A comment, wrapped at 100 columns. */
@@ -153,20 +155,45 @@ static void write_example_row(
 		if (example[i].section == id && strcmp(example[i].key, row->name) == 0)
 			value = example[i].value;
 	write_comment(indent, row->help, out);
+	if (row->example != NULL) {
+		fprintf(out, "%s# Example: %s = ", indent, row->name);
+		write_text(row, row->example, out);
+		putc('\n', out);
+	}
 	fprintf(out, "%s#%s = ", indent, row->name);
-	write_default(row, out);
+	write_text(row, row->dflt, out);
 	putc('\n', out);
 	if (value != NULL)
 		fprintf(out, "%s%s = %s\n", indent, row->name, value);
 }
 
+/* The i-th key that a section describes itself, basic ones first; NULL: no more. */
+static const struct conf_row *own_row(const struct conf_section *s, unsigned i)
+{
+	for (int basic = 1; basic >= 0; basic--)
+		for (unsigned k = 0; k < s->nrows; k++)
+			if (conf_table_home(s, &s->rows[k]) == s && s->rows[k].basic == basic &&
+				i-- == 0)
+				return &s->rows[k];
+	return NULL;
+}
+
+/* True if the expert keys of s begin with row, behind basic ones. */
+static bool begins_expert(const struct conf_section *s, const struct conf_row *row, unsigned i)
+{
+	return i > 0 && !row->basic && own_row(s, i - 1)->basic;
+}
+
 static void write_example_rows(enum conf_section_id id, const char *indent, FILE *out)
 {
 	const struct conf_section *s = &conf_sections[id];
+	const struct conf_row *row;
 
-	for (unsigned i = 0; i < s->nrows; i++)
-		if (conf_table_home(s, &s->rows[i]) == s)
-			write_example_row(id, &s->rows[i], indent, out);
+	for (unsigned i = 0; (row = own_row(s, i)) != NULL; i++) {
+		if (begins_expert(s, row, i))
+			fprintf(out, "\n%s# Expert keys:\n\n", indent);
+		write_example_row(id, row, indent, out);
+	}
 }
 
 static void write_example_listens(FILE *out)
@@ -277,37 +304,81 @@ static void write_mdoc(const char *text, FILE *out)
 	}
 }
 
-static void write_manual_row(const struct conf_row *row, FILE *out)
+/* Keys to read about together. */
+static const char *const related[][RELATED_MAX + 1] = {
+#define RELATED(...) { __VA_ARGS__ },
+#include "conf/conf_related.def"
+};
+
+static bool names(const char *const *keys, const char *key)
+{
+	while (*keys != NULL && strcmp(*keys, key) != 0)
+		keys++;
+	return *keys != NULL;
+}
+
+static void write_manual_related(const char *key, FILE *out)
+{
+	const char *before = "See also\n.Ic ";
+
+	for (unsigned i = 0; i < sizeof(related) / sizeof(related[0]); i++)
+		for (const char *const *k = related[i]; names(related[i], key) && *k != NULL; k++)
+			if (strcmp(*k, key) != 0) {
+				fputs(before, out);
+				write_mdoc(*k, out);
+				before = " ,\n.Ic ";
+			}
+	if (*before == ' ')
+		fputs(" .\n", out);
+}
+
+static void write_manual_value(const struct conf_row *row, const char *text, FILE *out)
+{
+	const char *quote = needs_quotes(row) && *text != '{' ? "\\(dq" : "";
+
+	fputs(quote, out);
+	write_mdoc(text, out);
+	fputs(quote, out);
+}
+
+static void write_manual_row(const struct conf_section *s, const struct conf_row *row, FILE *out)
 {
 	char want[512];
 
 	conf_value_describe(row, want, sizeof(want));
-	fputs(".It Ic ", out);
+	fprintf(out, ".Tg %s\n.It Ic ", row->name);
 	write_mdoc(row->name, out);
 	putc('\n', out);
 	write_mdoc(row->help, out);
 	fputs("\n.br\nTakes ", out);
 	write_mdoc(want, out);
 	fputs(".\nDefault: ", out);
-	if (needs_quotes(row))
-		fputs("\\(dq", out);
-	write_mdoc(row->dflt, out);
-	fputs(needs_quotes(row) ? "\\(dq.\n" : ".\n", out);
+	write_manual_value(row, row->dflt, out);
+	fputs(".\n", out);
+	if (s->handler == NULL)
+		write_manual_related(row->name, out);
+	if (row->example == NULL)
+		return;
+	fputs(".br\nExample: ", out);
+	write_mdoc(row->name, out);
+	fputs(" = ", out);
+	write_manual_value(row, row->example, out);
+	putc('\n', out);
 }
 
 static void write_manual_own(const struct conf_section *s, FILE *out)
 {
-	bool any = false;
+	const struct conf_row *row;
+	unsigned i;
 
-	for (unsigned i = 0; i < s->nrows; i++) {
-		if (conf_table_home(s, &s->rows[i]) != s)
-			continue;
-		if (!any)
+	for (i = 0; (row = own_row(s, i)) != NULL; i++) {
+		if (begins_expert(s, row, i))
+			fputs(".El\n.Pp\nExpert keys:\n", out);
+		if (i == 0 || begins_expert(s, row, i))
 			fputs(".Bl -tag -width Ds\n", out);
-		write_manual_row(&s->rows[i], out);
-		any = true;
+		write_manual_row(s, row, out);
 	}
-	if (any)
+	if (i > 0)
 		fputs(".El\n", out);
 }
 

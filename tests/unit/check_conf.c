@@ -227,6 +227,101 @@ static void replace(char *text, const char *from, const char *to)
 	}
 }
 
+/* What a section is written with. */
+static const char *head_of(const struct conf_section *s)
+{
+	static const char *const heads[CONF_SECTIONS] = {
+		[CONF_SECTION_LISTEN] = "listen \"127.0.0.1:0\"",
+		[CONF_SECTION_SERVER] = "server \"_\"",
+		[CONF_SECTION_ERROR_PAGE] = "error-page \"404\"",
+		[CONF_SECTION_LOCATION] = "location \"/a\"",
+		[CONF_SECTION_SERVER_FILES] = "files \"*.css\"",
+		[CONF_SECTION_LOCATION_FILES] = "files \"*.css\"",
+	};
+
+	return s->title != NULL ? heads[s - conf_sections] : s->name;
+}
+
+/* The setting in its sections. */
+static void write_setting(const struct conf_section *s, const char *setting)
+{
+	char text[1024], inner[1024];
+
+	snprintf(text, sizeof(text), "%s\n", setting);
+	for (; s->parent != NULL; s = s->parent) {
+		strcpy(inner, text);
+		snprintf(text, sizeof(text), "%s {\n%.900s}\n", head_of(s), inner);
+	}
+	write_file("h2d.conf", text);
+}
+
+/* Every example is a value of its key: the only faults are other keys or files that it needs. */
+TEST(examples_are_values)
+{
+	char *file = strdup(in_folder("h2d.conf")), *root = strdup(in_folder("www"));
+	const struct conf_override ov = { .file = file, .root = root };
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CONF_SECTIONS; i++) {
+		const struct conf_section *s = &conf_sections[i];
+
+		for (const struct conf_row *row = s->rows; row < s->rows + s->nrows; row++) {
+			bool quotes = row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_PATH;
+			char setting[256];
+			struct conf *c;
+
+			if (row->example == NULL)
+				continue;
+			ck_assert_str_ne(row->example, row->dflt);
+			snprintf(setting, sizeof(setting), quotes ? "%s = \"%s\"" : "%s = %s",
+				row->name, row->example);
+			write_setting(s, setting);
+			c = load_with(&ov);
+			for (unsigned k = 0; k < nfaults; k++)
+				ck_assert_msg(strstr(faults[k], "No such file") != NULL ||
+						      strstr(faults[k], " needs ") != NULL,
+					"%s", faults[k]);
+			if (c != NULL)
+				conf_free(&c);
+			n++;
+		}
+	}
+	ck_assert_uint_gt(n, 20);
+	free(file);
+	free(root);
+}
+
+/* Each key of conf_related.def exists, and two rows share at most one. */
+TEST(related_keys)
+{
+	static const char *const rows[][16] = {
+#define RELATED(...) { __VA_ARGS__ },
+#include "conf/conf_related.def"
+	};
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+	for (unsigned i = 0; i < ROWS; i++) {
+		ck_assert_ptr_nonnull(rows[i][1]);
+		for (const char *const *key = rows[i]; *key != NULL; key++) {
+			const struct conf_section *s = conf_sections;
+
+			while (s < conf_sections + CONF_SECTIONS &&
+				conf_table_row(s, slice_str(*key)) == NULL)
+				s++;
+			ck_assert_msg(s < conf_sections + CONF_SECTIONS, "no key %s", *key);
+		}
+		for (unsigned j = 0; j <= i; j++) {
+			unsigned shared = 0, own = 0;
+
+			for (const char *const *a = rows[i]; *a != NULL; a++, own++)
+				for (const char *const *b = rows[j]; *b != NULL; b++)
+					shared += strcmp(*a, *b) == 0;
+			ck_assert_msg(shared == own || (i != j && shared <= 1),
+				"%s and %s are together twice", rows[i][0], rows[i][1]);
+		}
+	}
+}
+
 enum example { AS_IT_IS, WITH_DEFAULTS, WITH_SECTIONS };
 
 /* Whether what stands behind a "#" is a section: "tls { …", "server "x" {", its keys and its end.
@@ -302,6 +397,25 @@ TEST(the_example_is_a_configuration)
 	}
 }
 
+/* In the example and in the manual, each section has its basic keys first. */
+TEST(basic_keys_come_first)
+{
+	static const char *const order[] = { "listen ",
+		"#tls = ", "# Expert keys:", "#http1 = ", "timeouts {", "#keepalive = ", "server ",
+		"#root = ", "# Expert keys:", "#types = ", "#error-page " };
+	char *text = example(AS_IT_IS), *p = text;
+	unsigned sections = 0;
+
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		p = strstr(p, order[i]);
+		ck_assert_msg(p != NULL, "%s", order[i]);
+	}
+	for (p = text; (p = strstr(p, "Expert keys:")) != NULL; p++)
+		sections++;
+	ck_assert_uint_eq(sections, 6);
+	free(text);
+}
+
 TEST(the_manual_names_every_key)
 {
 	char *text = NULL;
@@ -320,6 +434,10 @@ TEST(the_manual_names_every_key)
 	ck_assert_uint_eq(items, keys);
 	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
 	ck_assert_ptr_nonnull(strstr(text, ".Ic auth\\-basic\\-realm .\n"));
+	ck_assert_ptr_nonnull(strstr(text, ".Tg worker-processes\n.It Ic worker\\-processes\n"));
+	ck_assert_ptr_nonnull(strstr(text, "See also\n.Ic worker\\-cpu\\-affinity .\n"));
+	ck_assert_ptr_nonnull(strstr(text, ".br\nExample: allow\\-methods = {\\(dqGET\\(dq}\n"));
+	ck_assert_ptr_nonnull(strstr(text, ".br\nExample: health = \\(dq/healthz\\(dq\n"));
 	free(text);
 }
 
@@ -641,7 +759,8 @@ TEST(the_command_line_wins)
 
 TEST(the_root_of_the_command_line_is_the_default_servers)
 {
-	const struct conf_override ov = { .file = in_folder("h2d.conf"), .root = in_folder("www") };
+	char *file = strdup(in_folder("h2d.conf")), *root = strdup(in_folder("www"));
+	const struct conf_override ov = { .file = file, .root = root };
 	struct conf *c;
 
 	write_file("h2d.conf", "server \"a\" { root = \"@\" }\nserver \"_\" {}\n");
