@@ -1,4 +1,4 @@
-"""docs/guide and docs/recipes are true: each configuration passes -t, each command runs and prints what the page shows."""
+"""docs/guide, docs/recipes and docs/migrate are true: each configuration passes -t, each command runs and prints what the page shows."""
 import os
 import pathlib
 import re
@@ -10,8 +10,9 @@ import procs
 from server import H2D, with_user
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [page for folder in ("guide", "recipes") for page in sorted((TOP / "docs" / folder).glob("*.md"))]
+PAGES = [page for folder in ("guide", "recipes", "migrate") for page in sorted((TOP / "docs" / folder).glob("*.md"))]
 TASKS = [page for page in PAGES if page.name != "README.md"]
+OTHERS = [page.stem for page in TASKS if page.parent.name == "migrate"] # servers, and the kinds of their blocks
 TOOLS = {
 	"sudo": 'exec "$@"',
 	"systemctl": 'case $1 in reload) exec h2d -s reload ;; start) exit 0 ;; esac; exit 2',
@@ -20,7 +21,8 @@ TOOLS = {
 
 
 def blocks(text):
-	return re.findall(r"^ *```([\w. ]+)\n(.*?)^ *```$", text, re.M | re.S)
+	found = re.findall(r"^ *```([\w. ]+)\n(.*?)^ *```$", text, re.M | re.S)
+	return [(kind, block) for kind, block in found if kind not in OTHERS]
 
 
 class Machine:
@@ -125,6 +127,20 @@ def steps(block):
 		elif line:
 			found[-1][1].append(line)
 	return found
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_lines_of_another_server(machine, other):
+	"""The last column is a configuration, at the top level or in a server."""
+	cells = re.findall(r"\| `([^`]+)` \|$", (TOP / "docs/migrate" / (other + ".md")).read_text(), re.M)
+	assert 20 <= len(cells) <= 30
+	top = re.findall(r'^CONF_GLOBAL\("([\w-]+)"', (TOP / "src/conf/conf.def").read_text(), re.M)
+	for cell in cells:
+		outside = re.match(r"tls { (?!client)|(listen|server|cache|limits|timeouts|%s)\b" % "|".join(top), cell)
+		machine.write('listen ":8443" { tls = true }\n%s\nserver "example.com" { root = "/srv/www" %s }\nserver "_" { root = "/srv/www" tls { '
+			'certificate = "/etc/h2d/tls/example.crt" certificate-key = "/etc/h2d/tls/example.key" } }\n' % ((cell, "") if outside else ("", cell)))
+		done = machine.run("h2d -t")
+		assert done.returncode == 0 and "configuration ok" in done.stdout, (cell, done.stdout)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -136,23 +136,6 @@ def test_without_a_configuration_file(h2d, cert):
 		assert done.returncode == 0, done.stderr
 
 
-def test_coming_from_another_server(tmp_path, cert):
-	"""What stands in the last column is a configuration, in a server or beside it."""
-	cells = re.findall(r"\| `([^`]+)` \|$", (TOP / "docs/migrate/README.md").read_text(), re.M)
-	assert len(cells) > 10
-	(tmp_path / "users").write_text("")
-	for cell in cells:
-		cell = cell.replace("/srv/www", str(TOP / "site")).replace("/etc/h2d/passwords/users", str(tmp_path / "users"))
-		top = "" if re.match("(listen|tls|limits|timeouts|server) ", cell) else cell
-		listen = "" if cell.startswith("listen") else 'listen "127.0.0.1:0" { tls = true }\n'
-		path = tmp_path / "h2d.conf"
-		path.write_text('user = "root"\n%s\n%s\nserver "example.com" { root = "%s" %s }\nserver "_" { root = "%s" tls { certificate = "%s" certificate-key = "%s" } }\n'
-			% (listen + ('listen "127.0.0.1:1" { tls = true }' if "redirect" in cell else ""), cell if top == "" else "", TOP / "site", top, TOP / "site",
-				cert.cert, cert.key))
-		done = subprocess.run([H2D, "-t", "-f", path], capture_output=True, text=True, timeout=60)
-		assert done.returncode == 0, (cell, done.stderr)
-
-
 @needs_root("makes a user and folders, of a file system of its own")
 def test_install(tmp_path):
 	"""What stands behind `make install` there, word by word, where nothing is yet: the test has /etc, /srv and /run of its own."""
