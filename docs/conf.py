@@ -52,3 +52,4 @@ def setup(app):
 	app.connect("html-page-context", head)
 	app.connect("source-read", read)
 	app.add_lexer("conf", Conf)
+	app.add_lexer("caddy", Conf)
