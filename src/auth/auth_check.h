@@ -1,7 +1,7 @@
 /*
  * auth_check: one check against a password file, and its worker's queue: for auth_queue.c, which
- * runs and reports checks, auth_line.c, which orders them, auth_cache.c, which remembers verdicts,
- * and auth_client.c, which counts a client's wrong guesses.
+ * runs and reports checks and remembers verdicts, and auth_line.c, which orders them and counts a
+ * client's wrong guesses.
  */
 #ifndef H2D_AUTH_CHECK_H
 #define H2D_AUTH_CHECK_H

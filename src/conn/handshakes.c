@@ -2,7 +2,6 @@
  * handshakes: checks for slow ones when another begins, without a timer: without new clients the
  * room is not needed.
  */
-#include "conn/handshakes.h"
 
 #include <sys/ioctl.h>
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/tcp.h"
-#include "session/session_timer.h"
 
 enum { CONNS_KEPT = 1024, BLOCKS_KEPT = 256 };
 

@@ -9,11 +9,10 @@
 
 #include "base/slice.h"
 #include "base/states.h"
-#include "conn/handshakes.h"
-#include "conn/turn_share.h"
 #include "event/loop.h"
 #include "net/transport.h"
 #include "session/sessions.h"
+#include "share/budget.h"
 
 /*
  * input_backlog: bytes that a connection has read and its protocol takes later: pipelined requests.
@@ -33,6 +32,66 @@ int input_backlog_add(struct input_backlog *h, const char *p, size_t n);
 void input_backlog_skip(struct input_backlog *h, size_t n);
 
 void input_backlog_clear(struct input_backlog *h);
+
+/*
+ * handshakes: a worker's TLS handshakes. They take memory before any request, so slow ones need
+ * places, of which each client has a share. A burst of new ones is not limited: ten thousand
+ * clients may return at once, and by one address. Stream_env has them, and stream_handshake.c
+ * begins one.
+ */
+
+struct stream_conn;
+
+struct handshakes {
+	struct budget budget; /* places; an account has half of the rest, or 16 */
+	struct list fresh;    /* without a place; struct stream_conn, the oldest first */
+	struct list slow;     /* with a place: STREAM_SLOW */
+};
+
+/* max: places. */
+void handshakes_init(struct handshakes *h, unsigned max);
+
+/*
+ * Begins or continues the handshake of c. Others that began more than a second ago, and wait for
+ * their clients, take a place now; one that finds none in its client's share is closed, and if all
+ * are taken the oldest is.
+ */
+void handshakes_go(struct stream_conn *c);
+
+/* Ends it, or c's; harmless if it never began. */
+void handshakes_end(struct stream_conn *c);
+
+/*
+ * turn_share: limits a connection's output in a turn of its worker's loop. Alone it makes
+ * PIECE_MOST. Beside short answers of other connections, which wait until the turn is over, the
+ * long ones share TURN_BYTES: eight downloads would otherwise be 2 MiB to encrypt and to copy
+ * before each short answer. The worker's stream_env owns one; stream_turn reports each write.
+ */
+
+enum {
+	PIECE_MOST = 256 * 1024,     /* bytes of one connection, before one write */
+	PIECE_LEAST = 16 * 1024,     /* bytes: a frame, or a TLS record */
+	TURN_BYTES = 384 * 1024,     /* bytes of all connections with long output, beside short
+				      * ones */
+	TURN_BYTES_TLS = 256 * 1024, /* bytes; the same, to be encrypted */
+};
+
+/* Writes of two turns: this one's are unknown before it is over. */
+struct turn_share {
+	uint64_t turn; /* of the last call, as loop->turns counts */
+	struct {
+		unsigned brief, lengthy;
+	} now, before; /* in that turn, and in the one before */
+};
+
+/* A connection has written in this turn: a whole short answer; or a piece of PIECE_LEAST and
+ * more. */
+void turn_share_brief(struct turn_share *s, uint64_t turn);
+void turn_share_lengthy(struct turn_share *s, uint64_t turn);
+
+/* Bytes that a connection makes in a turn, PIECE_LEAST to PIECE_MOST; most: of all of its kind,
+ * TURN_BYTES or TURN_BYTES_TLS. */
+size_t turn_share_piece(struct turn_share *s, uint64_t turn, size_t most);
 
 enum stream_flag {
 #define STREAM_FLAG(name, help) FLAGS_BIT(STREAM_##name),

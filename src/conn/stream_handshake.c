@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "net/proxy.h"
 #include "net/tcp.h"
-#include "session/admission.h"
 #include "share/account.h"
 
 /* --- the PROXY header ------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
-#include "session/session_timer.h"
 
 enum {
 	READ_BUDGET =

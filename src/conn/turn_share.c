@@ -1,5 +1,5 @@
 /* turn_share: counts writes by turn. stream_turn alone calls it. */
-#include "conn/turn_share.h"
+#include "conn/stream_conn.h"
 
 static void turn_share_begin(struct turn_share *s, uint64_t turn)
 {

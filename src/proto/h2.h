@@ -11,7 +11,6 @@
 
 #include "base/list.h"
 #include "base/states.h"
-#include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_pages.h"
 #include "proto/hpack.h"

@@ -2,12 +2,10 @@
  * h2_frames: reads the heads of frames and skips their payload. Called by h2.c beside nghttp2, with
  * the same bytes; reads in a payload only the one field that nghttp2 does not report.
  */
-#include "proto/h2_frames.h"
+#include "proto/h2_guard.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-#include "proto/h2_guard.h"
 
 enum { DATA = 0, PRIORITY = 2, PRIORITY_LENGTH = 5 };
 

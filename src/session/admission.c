@@ -3,10 +3,9 @@
  * workers see by the tally. Called by stream_handshake.c after the PROXY header, and by session.c
  * at the end.
  */
-#include "session/admission.h"
+#include "session/sessions.h"
 
 #include "base/clock.h"
-#include "session/sessions.h"
 #include "share/tally.h"
 
 static bool over_rate(const struct session *s, const struct http_env *env)

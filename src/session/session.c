@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "session/admission.h"
 #include "session/sessions.h"
 #include "share/account.h"
 

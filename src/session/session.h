@@ -125,6 +125,36 @@ void session_look(const struct session *s, struct session_look *look);
 /* Logs the timeout of s; at debug, if the peer never sent a byte. */
 void session_log_timeout(const struct session *s, const struct err *err);
 
+/*
+ * session_timer: a session's timeout, and its end. A timeout begins with the wait and is not
+ * extended by bytes that do not end it; only output taken at the least rate extends the send
+ * timeout, and a request body at that rate the body's.
+ */
+
+/* s is new: awaits its handshake. */
+void session_timer_init(struct session *s);
+
+/* Sets it to ms milliseconds, whatever it was before. */
+void session_timer_set(struct session *s, uint64_t ms);
+
+/* Called after a turn of s: sets the timeout of its present need. */
+void session_timer_update(struct session *s);
+
+/*
+ * admission: decides if a client may have one connection more, by new-connections-per-second and
+ * connections-per-client, over all workers. A kind of session asks once the client is known, before
+ * any other work.
+ */
+
+/*
+ * Counts s for its client. False: it exceeds a limit, which is logged, and s must end. Connections
+ * of admin listeners, trusted proxies and exempt clients are not counted.
+ */
+bool admission_ask(struct session *s, const struct http_env *env);
+
+/* s is over: harmless if it was not counted. */
+void admission_end(struct session *s);
+
 /* True if a protocol is in use, or its first bytes are awaited. */
 static inline bool session_speaks(const struct session *s)
 {

@@ -3,7 +3,7 @@
  * each turn; it ends sessions by session_drain() and session_kill(), and never closes or frees them
  * itself.
  */
-#include "session/session_timer.h"
+#include "session/sessions.h"
 
 #include "base/clock.h"
 #include "base/counters.h"

@@ -1,12 +1,11 @@
 /* check_admission: how many connections a client has, here and in another process, and how often it
  * may come. */
-#include "session/admission.h"
+#include "session/sessions.h"
 
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "session/sessions.h"
 #include "share/tally.h"
 #include "unit.h"
 

@@ -1,7 +1,6 @@
 /* check_h2_frames: what is found, whole and in pieces of every size. */
 #include <string.h>
 
-#include "proto/h2_frames.h"
 #include "proto/h2_guard.h"
 #include "unit.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "conn/handshakes.h"
 #include "conn/stream_conn.h"
 #include "unit.h"
 

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/counters.h"
-#include "session/session_timer.h"
+#include "session/sessions.h"
 #include "share/account.h"
 #include "states_unit.h"
 #include "unit.h"

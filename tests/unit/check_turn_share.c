@@ -1,5 +1,5 @@
 /* check_turn_share: what connections may make in a turn, after writes of turns before. */
-#include "conn/turn_share.h"
+#include "conn/stream_conn.h"
 #include "unit.h"
 
 static struct turn_share share;
