@@ -23,7 +23,7 @@ static const struct err *h1_input(struct proto *p, const void *data, size_t *n, 
 			if (h1->stream == NULL)
 				return ERR_NO_MEMORY;
 		}
-		if (h1_stream_in_head(h1->stream))
+		if (h1->stream->part == H1_PART_HEAD)
 			h1_stream_take(h1->stream, &at, end);
 		else if (!h1_body_take(h1->stream, &at, end))
 			break;
@@ -49,10 +49,7 @@ static bool h1_answer_late(struct h1_stream *s)
 {
 	if (s == NULL || (s->req.reply.ready && !h1_stream_checks_body(s)))
 		return false;
-	if (s->part == H1_PART_DOUBT)
-		h1_stream_foreign(s);
-	else
-		h1_stream_refuse(s, 408);
+	h1_stream_refuse(s, 408);
 	return true;
 }
 

@@ -62,7 +62,6 @@ struct h1_stream {
 	enum h1_part part;
 	struct h1_head head; /* head.length: the rest of the body */
 	struct h1_chunk chunk;
-	unsigned named;          /* bytes of " HTTP/1." at the end of a line in doubt */
 	size_t unconsumed;       /* body bytes that count against its window */
 	uint32_t unwanted;       /* body bytes that were dropped */
 	struct ahead_part ahead; /* its window's part of the worker's sum; only held is set before
@@ -110,11 +109,6 @@ void h1_part_go(struct h1_stream *s, enum h1_part part);
 /* A request begins with the next byte. NULL when memory is out. */
 struct h1_stream *h1_stream_open(struct h1 *h1);
 void h1_stream_close(struct h1_stream *s);
-/* True if its head, or its possible head, has not ended. */
-static inline bool h1_stream_in_head(const struct h1_stream *s)
-{
-	return s->part == H1_PART_HEAD || s->part == H1_PART_DOUBT;
-}
 
 /* Takes bytes of its head from *data. The stream may be gone afterwards. */
 void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
@@ -123,8 +117,6 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
  * ends. The stream may be gone afterwards.
  */
 void h1_stream_refuse(struct h1_stream *s, int status);
-/* Ends the connection without an answer: its first line is in doubt, and no HTTP. */
-void h1_stream_foreign(struct h1_stream *s);
 /* Refuses the request for a mistake of the peer. */
 void h1_stream_fault(struct h1_stream *s, const struct err *err);
 /* The end of its body came. The stream may be gone afterwards. */

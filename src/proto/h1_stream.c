@@ -166,7 +166,6 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	h1_head_init(&s->head);
 	h1_chunk_init(&s->chunk);
 	s->interim = (struct strbuf){ 0 };
-	s->named = 0;
 	s->unconsumed = 0;
 	s->unwanted = 0;
 	s->ahead.turn.held = 0;
@@ -319,73 +318,11 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		h1_stream_body_ends(s);
 }
 
-/* --- a first line in doubt -------------------------------------------------------------------- */
-
-static const struct slice version = SLICE_LIT(" HTTP/1.");
-
-/*
- * Three words that are neither a method nor a version, at a connection's beginning: a preface of
- * HTTP/2 gone wrong (RFC 9113, 3.4), or another protocol. An HTTP/1 answer would be noise to both,
- * unless the line names HTTP/1 later.
- */
-static bool is_in_doubt(const struct h1_stream *s, const struct h1_parse *p)
-{
-	return p->err == ERR_REQUEST_LINE && s->h1->proto.requests == 1 && p->method.n > 0 &&
-	       method_parse(p->method) == H2D_METHOD_UNKNOWN;
-}
-
-void h1_stream_foreign(struct h1_stream *s)
-{
-	err_log(ERR_REQUEST_LINE, req_client(&s->req));
-	COUNT(protocol_errors, 1);
-	h1_go(s->h1, H1_BROKEN);
-}
-
-/* Takes the line's bytes up to its end, or up to the limit. */
-static void take_doubt(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	struct h1_parse *p = &s->h1->parse;
-
-	for (; *data < end; p->left--) {
-		uint8_t c = p->left > 0 ? *(*data)++ : '\n';
-
-		if (c == '\n') {
-			h1_stream_foreign(s);
-			return;
-		}
-		/* Only the first byte of the version is a space. */
-		s->named = c == (uint8_t)version.p[s->named] ? s->named + 1 : c == ' ';
-		if (s->named == version.n) {
-			h1_stream_fault(s, ERR_REQUEST_LINE);
-			return;
-		}
-	}
-}
-
-/* The wrong byte was the last one taken. */
-static void doubt(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
-{
-	struct h1_parse *p = &s->h1->parse;
-
-	h1_part_go(s, H1_PART_DOUBT);
-	if (p->nversion + 1 >= version.n) { /* in its place, but then wrong */
-		h1_stream_fault(s, ERR_REQUEST_LINE);
-		return;
-	}
-	--*data;
-	p->left++;
-	take_doubt(s, data, end);
-}
-
 void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	struct h1_parse *p = &s->h1->parse;
 	const struct err *err = NULL;
 
-	if (s->part == H1_PART_DOUBT) {
-		take_doubt(s, data, end);
-		return;
-	}
 	switch (h1_parse_next(p, data, end)) {
 	case H1_MORE:
 		break;
@@ -402,10 +339,6 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
 		s->req.method_text = p->method;
 		s->req.target = p->target;
 		err = p->err;
-		if (is_in_doubt(s, p)) {
-			doubt(s, data, end);
-			return;
-		}
 		break;
 	}
 	if (err != NULL)
@@ -416,7 +349,7 @@ enum proto_why h1_stream_why(const struct h1_stream *s)
 {
 	const struct h2d_req *req = &s->req;
 
-	if (h1_stream_in_head(s))
+	if (s->part == H1_PART_HEAD)
 		return PROTO_WHY_HEAD;
 	if (req->complete || (req->reply.ready && h1_stream_checks_body(s)))
 		return PROTO_WHY_REST;
