@@ -5,6 +5,7 @@
  */
 #include "base/crash.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -105,10 +106,25 @@ void crash_stack(char stack[CRASH_STACK])
 		sigaltstack(&alt, NULL);
 }
 
-void crash_unblock(sigset_t *blocked)
+int crash_thread(pthread_t *thread, size_t stack, void *(*run)(void *arg), void *arg)
 {
+	sigset_t blocked, before;
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0)
+		return -rc;
+	pthread_attr_setstacksize(&attr, stack);
+	/* Frames can exceed a page. */
+	pthread_attr_setguardsize(&attr, stack);
+	sigfillset(&blocked);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(blocked, faults[i]);
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &before);
+	rc = pthread_create(thread, &attr, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -rc;
 }
 
 void crash_words_to(char *words, size_t size)

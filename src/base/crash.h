@@ -6,7 +6,7 @@
 #ifndef H2D_BASE_CRASH_H
 #define H2D_BASE_CRASH_H
 
-#include <signal.h>
+#include <pthread.h>
 #include <stddef.h>
 
 #include "base/slice.h"
@@ -17,11 +17,16 @@ void crash_words_to(char *words, size_t size);
 
 /*
  * Last words of another thread than the main one: gives it the stack to write them on, which must
- * live as long as the thread, and removes its fault signals from those it blocks.
+ * live as long as the thread.
  */
 enum { CRASH_STACK = 16 << 10 };
 void crash_stack(char stack[CRASH_STACK]);
-void crash_unblock(sigset_t *blocked);
+
+/*
+ * Starts a thread with a stack of that many bytes. The loop takes all signals: the thread takes
+ * only those of its own faults. 0, or -errno.
+ */
+int crash_thread(pthread_t *thread, size_t stack, void *(*run)(void *arg), void *arg);
 
 /* A call of a handler; the caller owns the bytes. */
 struct crash_call {

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -249,25 +248,6 @@ static void *wait_for_news(void *arg)
 	}
 }
 
-/* The loop takes all signals. */
-static int start_thread(struct bus_reader *r)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int rc = pthread_attr_init(&attr);
-
-	if (rc != 0)
-		return -rc;
-	pthread_attr_setstacksize(&attr, READER_STACK);
-	sigfillset(&all);
-	crash_unblock(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&r->thread, &attr, wait_for_news, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -rc;
-}
-
 struct bus_reader *bus_reader_new(struct bus *b, struct loop *l, bus_fn *fn, void *ctx)
 {
 	struct bus_reader *r = calloc(1, sizeof(*r));
@@ -285,7 +265,7 @@ struct bus_reader *bus_reader_new(struct bus *b, struct loop *l, bus_fn *fn, voi
 		goto fail;
 	r->at = __atomic_load_n(&b->head, __ATOMIC_ACQUIRE);
 	r->number = __atomic_load_n(&b->messages, __ATOMIC_RELAXED);
-	if (start_thread(r) == 0)
+	if (crash_thread(&r->thread, READER_STACK, wait_for_news, r) == 0)
 		return r;
 fail:
 	loop_unwatch(l, &r->watch);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -233,29 +232,16 @@ static void on_eventfd(struct watch *w, uint32_t events)
 	run_done((struct offload *)(void *)((char *)w - offsetof(struct offload, watch)));
 }
 
-/* The loop takes all signals: a thread takes only those of its own faults. */
 static int start_thread(struct offload *o)
 {
 	struct hand *h = &o->hands[o->started];
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int rc = pthread_attr_init(&attr);
+	int rc;
 
-	if (rc != 0)
-		return -rc;
-	pthread_attr_setstacksize(&attr, STACK_BYTES + CRASH_STACK);
-	/* Frames can exceed a page. */
-	pthread_attr_setguardsize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	crash_unblock(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	h->offload = o;
-	rc = pthread_create(&h->thread, &attr, thread_main, h);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	rc = crash_thread(&h->thread, STACK_BYTES + CRASH_STACK, thread_main, h);
 	if (rc == 0)
 		o->started++;
-	return -rc;
+	return rc;
 }
 
 /* True: a further thread may start: none is free; late ones are replaced. */

@@ -11,7 +11,6 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -105,35 +104,16 @@ void handler_slow_end(void)
 
 /* --- start and stop --------------------------------------------------------------------------- */
 
-/* The loop takes all signals: the thread takes only those of its own faults. */
-static int start_thread(void)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int rc = pthread_attr_init(&attr);
-
-	if (rc != 0)
-		return rc;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	crash_unblock(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&slow.thread, &attr, thread_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return rc;
-}
-
 void handler_slow_start(void)
 {
 	int rc;
 
 	sem_init(&slow.taken, 0, 0);
 	sem_init(&slow.quit, 0, 0);
-	rc = start_thread();
+	rc = crash_thread(&slow.thread, STACK_BYTES, thread_main, NULL);
 	slow.started = rc == 0;
 	if (rc != 0)
-		log_warn("slow handlers are not detected: no thread: %s", strerror(rc));
+		log_warn("slow handlers are not detected: no thread: %s", strerror(-rc));
 }
 
 void handler_slow_stop(void)

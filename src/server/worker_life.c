@@ -6,6 +6,7 @@
 #include "server/worker_state.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
