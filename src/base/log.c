@@ -170,13 +170,6 @@ static void log_put(enum log_level level, const char *msg)
 	errno = saved;
 }
 
-void log_say_lost(void)
-{
-	pthread_mutex_lock(&lock);
-	say_lost();
-	pthread_mutex_unlock(&lock);
-}
-
 void log_vwrite(enum log_level level, const char *fmt, va_list args)
 {
 	char msg[LINE_MAX_BYTES];
@@ -260,7 +253,9 @@ void log_tick(bool end)
 {
 	uint64_t now = now_ms();
 
-	log_say_lost();
+	pthread_mutex_lock(&lock);
+	say_lost();
+	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&kinds_lock);
 	for (struct log_kind *k = kinds; k != NULL; k = k->next)
 		if (end || now >= k->until_ms)

@@ -37,9 +37,6 @@ void log_vwrite(enum log_level level, const char *fmt, va_list args)
  */
 void log_tell(void (*fn)(enum log_level level, const char *message));
 
-/* Logs how many lines were lost, if there is room now. */
-void log_say_lost(void);
-
 #define log_at(level, ...) \
 	do { \
 		if ((level) <= log_max) \

@@ -18,6 +18,16 @@
 #include "base/log.h"
 #include "image/memfd.h"
 
+/* Counts n more bytes of it (or less) as copies. */
+static void count_copied(struct segment_map *s, int64_t n)
+{
+	if (s->of == NULL)
+		return;
+	s->copied += (uint64_t)n;
+	s->of->copied += (uint64_t)n;
+	COUNT(held_bytes, n);
+}
+
 void segment_maps_init(struct segment_maps *all, struct offload *o)
 {
 	*all = (struct segment_maps){ .offload = o };
@@ -29,28 +39,19 @@ void segment_maps_fini(struct segment_maps *all)
 	LIST_FOREACH(node, &all->all) {
 		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
 
-		segment_map_copied(s, -(int64_t)s->copied);
+		count_copied(s, -(int64_t)s->copied);
 		s->of = NULL;
 		list_remove(node);
 	}
 }
 
-void segment_map_let_last_go(struct segment_map *s)
+static void let_last_go(struct segment_map *s)
 {
 	struct ref *last = s->last;
 
 	s->last = NULL;
 	if (last != NULL)
 		ref_put(last);
-}
-
-void segment_map_copied(struct segment_map *s, int64_t n)
-{
-	if (s->of == NULL)
-		return;
-	s->copied += (uint64_t)n;
-	s->of->copied += (uint64_t)n;
-	COUNT(held_bytes, n);
 }
 
 /* In any thread: the memfd's last reference frees all of its memory. */
@@ -98,15 +99,10 @@ static void release_segment(struct ref *ref)
 	struct segment_map *s = LIST_ENTRY(ref, struct segment_map, ref);
 	struct segment_maps *all = s->of;
 
-	segment_map_copied(s, -(int64_t)s->copied);
+	count_copied(s, -(int64_t)s->copied);
 	list_remove(&s->node);
-	segment_map_let_last_go(s);
+	let_last_go(s);
 	free_in_thread(s, all);
-}
-
-struct segment_map *segment_map_of(struct ref *ref)
-{
-	return ref->release == release_segment ? LIST_ENTRY(ref, struct segment_map, ref) : NULL;
 }
 
 static struct segment_map *map_segment(int fd, const char **fault)
@@ -157,7 +153,7 @@ static struct segment_map *find_segment(struct segment_maps *all, dev_t dev, ino
 			continue;
 		ref_get(&s->ref);
 		s->images++;
-		segment_map_let_last_go(s);
+		let_last_go(s);
 		return s;
 	}
 	return NULL;
@@ -226,17 +222,17 @@ static bool mark(struct segment_map *s, uint64_t first, uint64_t last)
 		return false;
 	for (uint64_t page = first; page <= last; page++)
 		s->pages[page / WORD] |= UINT64_C(1) << page % WORD;
-	segment_map_copied(s, (int64_t)n);
+	count_copied(s, (int64_t)n);
 	return true;
 }
 
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
-	struct segment_map *s = segment_map_of(ref);
+	struct segment_map *s = LIST_ENTRY(ref, struct segment_map, ref);
 	uint64_t at;
 
 	(void)l;
-	if (s == NULL || !in_question(s))
+	if (ref->release != release_segment || !in_question(s))
 		return LENDER_OTHER;
 	at = (uint64_t)((const uint8_t *)p - s->bytes);
 	H2D_ASSERT(n == 0 || (at < s->size && n <= s->size - at));
@@ -253,7 +249,7 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 
 static void forget_orphan(struct segment_map *s)
 {
-	segment_map_copied(s, -(int64_t)s->copied);
+	count_copied(s, -(int64_t)s->copied);
 	free(s->pages);
 	s->pages = NULL;
 }
@@ -349,7 +345,7 @@ static void copy_done(struct job *j)
 		free(s->pages);
 		s->pages = NULL;
 		s->gone = true;
-		segment_map_let_last_go(s);
+		let_last_go(s);
 	}
 	ref_put(&s->ref);
 }

@@ -84,15 +84,6 @@ struct segment_map *segment_map_join(struct segment_maps *all, struct segment_ma
 /* The image map of s goes out of use. image: its reference, in case s is an orphan now. */
 void segment_map_leave(struct segment_map *s, struct ref *image);
 
-/* The segment that ref counts for; NULL: none. */
-struct segment_map *segment_map_of(struct ref *ref);
-
-/* Releases the last image map. */
-void segment_map_let_last_go(struct segment_map *s);
-
-/* Counts n more bytes of it (or less) as copies. */
-void segment_map_copied(struct segment_map *s, int64_t n);
-
 /*
  * orphan: a segment without an image in use, from which responses still send. It would keep its
  * last image alive, and new images wait when too many are, so a slow client could stop them: after

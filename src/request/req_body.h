@@ -16,7 +16,7 @@ extern const struct states req_body_states;
  */
 struct req_hook {
 	void (*body)(struct h2d_req *req); /* body_queue has more, or its end; may be NULL */
-	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call */
+	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call; may be NULL */
 };
 
 /* True if the client should send the body now: it is being taken. */
@@ -81,10 +81,6 @@ void req_body_take(struct h2d_req *req);
 
 /* Gives on the bytes that waited in line; drops an unwanted body. */
 void req_body_started(struct h2d_req *req);
-
-/* For h2d_body_pause() and _resume(). */
-void req_body_pause(struct h2d_req *req);
-void req_body_resume(struct h2d_req *req);
 
 /* The request has its answer, or one made from the body is complete: gives back the credit of
  * waiting bytes. Inline without a taker, as most requests have no body. */
