@@ -8,6 +8,7 @@
 
 #include "api/handler_worker.h"
 #include "base/counters.h"
+#include "base/name_map.h"
 #include "event/bus.h"
 
 enum { BUCKETS = 256 };
@@ -28,7 +29,7 @@ struct topics {
 
 static struct list *bucket_of(struct topics *t, struct slice topic)
 {
-	uint32_t h = 2166136261;
+	uint64_t h = fnv_add(FNV_BEGIN, topic.p, topic.n);
 
 	for (size_t i = 0; i < topic.n; i++)
 		h = (h ^ (unsigned char)topic.p[i]) * 16777619;

@@ -178,11 +178,9 @@ static const struct req_hook read_hook = { on_body, on_gone };
 static bool is_form(const struct h2d_req *req)
 {
 	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-type"));
-	struct slice type = f != NULL ? f->value : (struct slice){ 0 };
-	const char *semicolon = type.n > 0 ? memchr(type.p, ';', type.n) : NULL;
+	struct slice rest = f != NULL ? f->value : (struct slice){ 0 }, type;
 
-	if (semicolon != NULL)
-		type.n = (size_t)(semicolon - type.p);
+	slice_cut(&rest, ';', &type);
 	return slice_ieq(field_trim(type), SLICE("application/x-www-form-urlencoded"));
 }
 

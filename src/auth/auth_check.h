@@ -129,7 +129,6 @@ struct auth_queue {
 	struct task tell;          /* answers the requests of dropped checks */
 	struct auth_client nobody; /* for checks without an account */
 	uint8_t key[AUTH_KEY];     /* random, only of this process */
-	uint64_t failed_ms;        /* last log line of an unreadable file */
 	struct {
 		const char *file;
 		struct file_id stamp;

@@ -151,11 +151,8 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 {
 	const struct htpasswd *q = &c->question;
 
-	if (c->result == HTPASSWD_FAILED &&
-		(queue->failed_ms == 0 || clock_ms() - queue->failed_ms >= 1000)) {
-		queue->failed_ms = clock_ms();
-		log_error("%s: %s; denying access", q->file, strerror(q->error));
-	}
+	if (c->result == HTPASSWD_FAILED)
+		log_peer(LEVEL_ERROR, "%s: %s; denying access", q->file, strerror(q->error));
 	if (!q->foreign)
 		return;
 	for (unsigned i = 0; i < AUTH_TOLD; i++)

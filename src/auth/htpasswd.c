@@ -51,16 +51,6 @@ bool htpasswd_plain(struct slice hash)
 	       !is_des(hash);
 }
 
-/* Cuts s at the first c; the rest after it is left in *rest. */
-static struct slice htpasswd_cut(struct slice s, char c, struct slice *rest)
-{
-	const char *at = s.n > 0 ? memchr(s.p, c, s.n) : NULL;
-	size_t n = at != NULL ? (size_t)(at - s.p) : s.n;
-
-	*rest = at != NULL ? slice_of(at + 1, s.n - n - 1) : slice_of(s.p + s.n, 0);
-	return slice_of(s.p, n);
-}
-
 /* Windows editors put a byte-order mark before UTF-8 (Unicode 15.0, 2.13). */
 static struct slice without_mark(struct slice text)
 {
@@ -70,8 +60,9 @@ static struct slice without_mark(struct slice text)
 /* Takes the next line of text. */
 static struct slice next_line(struct slice *text)
 {
-	struct slice line = htpasswd_cut(*text, '\n', text);
+	struct slice line;
 
+	slice_cut(text, '\n', &line);
 	if (line.n > 0 && line.p[line.n - 1] == '\r')
 		line.n--;
 	return line;
@@ -79,10 +70,8 @@ static struct slice next_line(struct slice *text)
 
 static void split_line(struct slice line, struct slice *user, struct slice *hash)
 {
-	struct slice rest;
-
-	*user = htpasswd_cut(line, ':', &rest);
-	*hash = htpasswd_cut(rest, ':', &rest);
+	slice_cut(&line, ':', user);
+	slice_cut(&line, ':', hash);
 }
 
 /* The next user of the text, with its hash. False: none. */

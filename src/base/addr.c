@@ -8,19 +8,29 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* Digits only, no sign and no leading zero: "0080" is more likely a slip than a port. */
+int addr_number(struct slice text, unsigned max)
+{
+	unsigned v = 0;
+
+	if (text.n == 0 || (text.p[0] == '0' && text.n > 1))
+		return -1;
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] < '0' || text.p[i] > '9')
+			return -1;
+		v = 10 * v + (unsigned)(text.p[i] - '0');
+		if (v > max)
+			return -1;
+	}
+	return (int)v;
+}
+
 static const char *parse_port(const char *text, in_port_t *port)
 {
-	unsigned long n = 0;
-	size_t len = strlen(text), digits = strspn(text, "0123456789");
+	int n = addr_number(slice_str(text), UINT16_MAX);
 
-	if (len == 0)
+	if (text[0] == '\0')
 		return "the port is missing";
-	if (len > 5 || digits != len || (text[0] == '0' && len > 1))
-		return "the port is not a number from 0 to 65535";
-	for (; *text != '\0'; text++)
-		n = n * 10 + (unsigned long)(*text - '0');
-	if (n > 65535)
+	if (n < 0)
 		return "the port is not a number from 0 to 65535";
 	*port = htons((uint16_t)n);
 	return NULL;
@@ -189,23 +199,6 @@ enum { IPV4_BITS = 32, IPV4_AT = 12 };
 
 static const uint8_t mapped[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
 
-/* Decimal without leading zeros, at most width; -1 if it is not. */
-static int parse_bits(const char *p, unsigned width)
-{
-	unsigned v = 0;
-
-	if (*p == '\0' || (p[0] == '0' && p[1] != '\0'))
-		return -1;
-	for (; *p != '\0'; p++) {
-		if (*p < '0' || *p > '9')
-			return -1;
-		v = 10 * v + (unsigned)(*p - '0');
-		if (v > width)
-			return -1;
-	}
-	return (int)v;
-}
-
 static bool rest_is_zero(const struct addr_range *r)
 {
 	for (unsigned i = r->bits; i < ADDR_RANGE_BITS; i++)
@@ -240,7 +233,7 @@ const char *addr_range_parse(const char *text, struct addr_range *r)
 			return ADDR_RANGE_NO_ADDRESS;
 	}
 	as_ipv6(&a, r->address);
-	bits = slash != NULL ? parse_bits(slash + 1, width) : (int)width;
+	bits = slash != NULL ? addr_number(slice_str(slash + 1), width) : (int)width;
 	if (bits < 0)
 		return width == IPV4_BITS ? "the prefix length is not a number from 0 to 32"
 					  : "the prefix length is not a number from 0 to 128";

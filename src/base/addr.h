@@ -30,6 +30,10 @@ enum { ADDR_TEXT = 128, ADDR_HOST_TEXT = 48 };
 /* Numeric addresses only. NULL, or the fault, a const string; addr then has no family. */
 const char *addr_parse(const char *text, struct addr *addr);
 
+/* A decimal number up to max, without sign and leading zeros: "0080" is more likely a slip than a
+ * port. -1: another text. */
+int addr_number(struct slice text, unsigned max);
+
 /* A host alone, of AF_INET ("192.0.2.1") or AF_INET6 ("2001:db8::1", no brackets); port 0. */
 bool addr_parse_host(int family, struct slice text, struct addr *addr);
 

@@ -53,6 +53,31 @@ static inline bool slice_starts(struct slice s, struct slice prefix)
 	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
 }
 
+/* Takes the first n bytes off *s. */
+static inline void slice_skip(struct slice *s, size_t n)
+{
+	*s = slice_of(s->p + n, s->n - n);
+}
+
+/* Takes the bytes at the front that are in bytes off *s. */
+static inline void slice_skip_any(struct slice *s, const char *bytes)
+{
+	while (s->n > 0 && *s->p != '\0' && strchr(bytes, *s->p) != NULL)
+		slice_skip(s, 1);
+}
+
+/* Takes the text before the next stop, and the stop, off *rest. False: there is none, and *head is
+ * all of it. */
+static inline bool slice_cut(struct slice *rest, char stop, struct slice *head)
+{
+	const char *at = rest->n > 0 ? memchr(rest->p, stop, rest->n) : NULL;
+
+	*head = at != NULL ? slice_of(rest->p, (size_t)(at - rest->p)) : *rest;
+	if (rest->n > 0)
+		slice_skip(rest, head->n + (at != NULL));
+	return at != NULL;
+}
+
 static inline bool slice_ends(struct slice s, struct slice suffix)
 {
 	return s.n >= suffix.n &&

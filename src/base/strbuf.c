@@ -4,6 +4,7 @@
  */
 #include "base/strbuf.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,21 +128,12 @@ void strbuf_html(struct strbuf *t, struct slice s)
 
 void strbuf_url(struct strbuf *t, struct slice s)
 {
-	static const bool unreserved[256] = {
-		['0' ... '9'] = true,
-		['a' ... 'z'] = true,
-		['A' ... 'Z'] = true,
-		['-'] = true,
-		['.'] = true,
-		['_'] = true,
-		['~'] = true,
-	};
-
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
 		char escape[3] = { '%', hex[c >> 4], hex[c & 15] };
+		bool unreserved = isalnum(c) || (c != '\0' && strchr("-._~", c) != NULL);
 
-		strbuf_add(t, unreserved[c] ? slice_of(s.p + i, 1) : slice_of(escape, 3));
+		strbuf_add(t, unreserved ? slice_of(s.p + i, 1) : slice_of(escape, 3));
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -29,12 +30,8 @@ static bool stream_handshake_refuse(struct stream_conn *c, const struct err *err
 /* Receives up to n bytes into the shared buffer, after the held part of the header. */
 static ssize_t receive(struct stream_conn *c, size_t n, int flags)
 {
-	ssize_t got;
-
-	do
-		got = recv(c->transport->fd, c->env->input + c->held.bytes.n, n, flags);
-	while (got < 0 && errno == EINTR);
-	return got;
+	return TEMP_FAILURE_RETRY(
+		recv(c->transport->fd, c->env->input + c->held.bytes.n, n, flags));
 }
 
 /* Reads the peeked bytes again, as far as they are of the header. */

@@ -7,9 +7,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 
-enum { BOUNDARY_BYTES = 16 };
+#include "request/req_id.h"
 
 struct part {
 	struct slice head;
@@ -109,21 +108,6 @@ static const struct body_ops parts_ops = {
 	.close = parts_close,
 };
 
-static bool random_boundary(char text[2 * BOUNDARY_BYTES + 1])
-{
-	static const char digit[] = "0123456789abcdef";
-	uint8_t bytes[BOUNDARY_BYTES];
-
-	if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != sizeof(bytes))
-		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		text[2 * i] = digit[bytes[i] >> 4];
-		text[2 * i + 1] = digit[bytes[i] & 15];
-	}
-	text[2 * BOUNDARY_BYTES] = '\0';
-	return true;
-}
-
 /*
  * The delimiter in front of part i, and the part's own headers. The first CRLF is optional (RFC
  * 2046, 5.1.1), but nginx and Apache send it, and zsync needs it.
@@ -143,10 +127,10 @@ int body_parts(struct body *b, const struct ranges *r, uint64_t size, struct sli
 	struct slice *content_type, struct arena *a)
 {
 	struct body_parts *p = arena_zalloc(a, sizeof(*p) + (r->n + 1) * sizeof(p->v[0]));
-	char boundary[2 * BOUNDARY_BYTES + 1];
+	char boundary[2 * REQ_ID_BYTES + 1];
 	uint64_t n = 0;
 
-	if (p == NULL || !random_boundary(boundary))
+	if (p == NULL || req_id_make(boundary).n == 0)
 		return -1;
 	*content_type = slice_str(arena_printf(a, "multipart/byteranges; boundary=%s", boundary));
 	if (content_type->p == NULL)

@@ -75,7 +75,6 @@ struct disk {
 	struct places places;
 	struct disk_tag *tags; /* entity tags made; disk_etag.c's */
 	unsigned next_tag;     /* disk_etag.c's, too */
-	uint64_t silent_ms;    /* no shortage is logged until then */
 	unsigned waiting;      /* files with a request */
 	unsigned live;         /* files in all */
 	bool ending;

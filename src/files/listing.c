@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "files/reply_file.h"
 #include "http/coding.h"
 #include "http/cond.h"
 #include "http/path.h"
@@ -117,29 +118,17 @@ static void fail_listing(struct h2d_req *req, int status)
 
 static void reply_failed(struct h2d_req *req, const char *path, int rc)
 {
-	static uint64_t silent_ms; /* no log line until then */
+	int status = ERR_NO_MEMORY->status;
 
-	switch (-rc) {
-	case ENOENT:
-	case ENOTDIR:
-	case EXDEV:
-	case ELOOP:
-	case ENAMETOOLONG:
-		fail_listing(req, 404);
-		return;
-	case EACCES:
-	case EPERM:
+	if (reply_disk_is_missing(rc)) {
+		status = 404;
+	} else if (rc == -EACCES || rc == -EPERM) {
 		log_peer(LEVEL_INFO, "listing %s: %s; sending 403", path, strerror(-rc));
-		fail_listing(req, 403);
-		return;
-	default:
-		/* The machine is short of memory or descriptors: logged once a second. */
-		if (clock_ms() >= silent_ms) {
-			silent_ms = clock_ms() + 1000;
-			log_error("listing %s: %s; sending 503", path, strerror(-rc));
-		}
-		fail_listing(req, ERR_NO_MEMORY->status);
+		status = 403;
+	} else {
+		log_peer(LEVEL_ERROR, "listing %s: %s; sending 503", path, strerror(-rc));
 	}
+	fail_listing(req, status);
 }
 
 /* 200, 304 or 412. No date shows every change: conditions on dates are ignored. */

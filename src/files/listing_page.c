@@ -20,25 +20,13 @@ enum {
 	DATE_LEN = 20,
 };
 
-static bool next_pair(struct slice *rest, struct slice *pair)
-{
-	const char *end;
-
-	if (rest->n == 0)
-		return false;
-	end = memchr(rest->p, '&', rest->n);
-	*pair = slice_of(rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n);
-	rest->p += pair->n + (end != NULL);
-	rest->n -= pair->n + (end != NULL);
-	return true;
-}
-
 struct listing_order listing_page_order(struct slice query)
 {
 	struct listing_order order = { LISTING_NAME, false };
 	struct slice pair;
 
-	while (next_pair(&query, &pair)) {
+	while (query.n > 0) {
+		slice_cut(&query, '&', &pair);
 		if (slice_eq(pair, SLICE("sort=name")))
 			order.sort = LISTING_NAME;
 		else if (slice_eq(pair, SLICE("sort=size")))

@@ -107,15 +107,6 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 		reply_conditional_page(req, &r, a->page_status);
 }
 
-/* The machine is short of memory or descriptors: logged once a second. */
-static void shortage(struct disk *d, const char *path, int rc)
-{
-	if (clock_ms() >= d->silent_ms) {
-		d->silent_ms = clock_ms() + 1000;
-		log_error("%s: %s", path, strerror(-rc));
-	}
-}
-
 bool reply_disk_is_missing(int rc)
 {
 	switch (-rc) {
@@ -136,7 +127,7 @@ bool reply_disk_is_missing(int rc)
 void reply_disk_refuse(struct file_reply *a, const struct disk_file *file, int rc)
 {
 	if (rc != -EACCES && rc != -EPERM) {
-		shortage(a->files->disk, file->path, rc);
+		log_peer(LEVEL_ERROR, "%s: %s", file->path, strerror(-rc));
 		reply_disk_fail(a, 503);
 		return;
 	}

@@ -25,16 +25,6 @@ void reply_names_send_to(struct h2d_req *req, struct slice path, const char *mor
 		reply_conditional_error(req, 301);
 }
 
-/* The name after the last slash of path. */
-static struct slice last_name(struct slice path)
-{
-	size_t i = path.n;
-
-	while (i > 0 && path.p[i - 1] != '/')
-		i--;
-	return slice_of(path.p + i, path.n - i);
-}
-
 static bool has_dot(struct slice name)
 {
 	return memchr(name.p, '.', name.n) != NULL;
@@ -98,7 +88,7 @@ static unsigned extensions(const struct file_reply *a)
  */
 static bool next_file(struct file_reply *a)
 {
-	unsigned n = extensions(a), self = has_dot(last_name(a->path)) ? 0 : n;
+	unsigned n = extensions(a), self = has_dot(path_last(a->path)) ? 0 : n;
 
 	if (a->next > n)
 		return false;
@@ -115,7 +105,7 @@ static bool next_file(struct file_reply *a)
 bool reply_names_redirect(struct h2d_req *req, struct slice path)
 {
 	const struct location *location = req->location;
-	struct slice name = last_name(path), stem = name, dir = slice_of(path.p, path.n - name.n);
+	struct slice name = path_last(path), stem = name, dir = slice_of(path.p, path.n - name.n);
 
 	for (unsigned i = 0; stem.n == name.n && i < location->nextensions; i++) {
 		struct slice e = location->extensions[i];

@@ -5,9 +5,7 @@
 #include "h2d/upload_scope.h"
 
 #include <stdio.h>
-#include <string.h>
-
-enum { PER_FILE = 64 }; /* of JSON, beside strings */
+#include <stdlib.h>
 
 /* --- one file --------------------------------------------------------------------------------- */
 
@@ -83,62 +81,46 @@ const struct h2d_handler h2d_handler_files_options = {
 /* --- a form ----------------------------------------------------------------------------------- */
 
 /* s as a JSON string (RFC 8259, 7): names are UTF-8 without control characters. */
-static char *put_string(char *at, const char *s)
+static void put_string(FILE *out, const char *s)
 {
-	*at++ = '"';
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\')
-			*at++ = '\\';
-		*at++ = *s;
+	fputc('"', out);
+	for (; *s != '\0'; s++)
+		fprintf(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+	fputc('"', out);
+}
+
+static void put_file(FILE *out, const struct h2d_stored *f)
+{
+	fputs("{\"name\":", out);
+	put_string(out, f->name);
+	fprintf(out, ",\"size\":%llu", (unsigned long long)f->size);
+	if (f->etag != NULL) {
+		fputs(",\"etag\":", out);
+		put_string(out, f->etag);
 	}
-	*at++ = '"';
-	return at;
+	fputs(",\"location\":", out);
+	put_string(out, f->path);
+	fputc('}', out);
 }
 
-static char *put_text(char *at, const char *s)
+/* {"files":[…]}, for free(3); NULL: memory is out. */
+static char *json(const struct h2d_stored *files, size_t n, size_t *len)
 {
-	size_t n = strlen(s);
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
 
-	memcpy(at, s, n);
-	return at + n;
-}
-
-static char *put_file(char *at, const struct h2d_stored *f)
-{
-	at = put_string(put_text(at, "{\"name\":"), f->name);
-	at += sprintf(at, ",\"size\":%llu", (unsigned long long)f->size);
-	if (f->etag != NULL)
-		at = put_string(put_text(at, ",\"etag\":"), f->etag);
-	at = put_string(put_text(at, ",\"location\":"), f->path);
-	return put_text(at, "}");
-}
-
-static size_t etag_len(const struct h2d_stored *f)
-{
-	return f->etag != NULL ? strlen(f->etag) : 0;
-}
-
-/* {"files":[…]}; NULL when the request's memory is full. */
-static char *json(struct h2d_req *req, const struct h2d_stored *files, size_t n, size_t *len)
-{
-	size_t room = PER_FILE;
-	char *text, *at;
-
-	for (size_t i = 0; i < n; i++)
-		room += PER_FILE + 2 * (strlen(files[i].name) + etag_len(&files[i])) +
-			strlen(files[i].path);
-	text = h2d_req_alloc(req, room);
-	if (text == NULL)
+	if (out == NULL)
 		return NULL;
-	at = put_text(text, "{\"files\":[");
+	fputs("{\"files\":[", out);
 	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			*at++ = ',';
-		at = put_file(at, &files[i]);
+		fputs(i > 0 ? "," : "", out);
+		put_file(out, &files[i]);
 	}
-	at = put_text(at, "]}\n");
-	*len = (size_t)(at - text);
-	return text;
+	fputs("]}\n", out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static void form_stored(
@@ -154,13 +136,13 @@ static void form_stored(
 	}
 	if (h2d_store_show(req, status, files, n))
 		return;
-	text = json(req, files, n, &len);
+	text = json(files, n, &len);
 	if (text == NULL) {
 		h2d_reply_error(req, 503);
 		return;
 	}
 	h2d_reply_header(req, "location", files->path);
-	h2d_reply_bytes(req, status, "application/json", text, len);
+	h2d_reply_memory(req, status, "application/json", text, len, free);
 }
 
 static void form_start(struct h2d_req *req, void *state)

@@ -45,9 +45,8 @@ bool auth_basic_parse(struct slice value, struct auth_basic *b)
 		value.p[SCHEME] != ' ')
 		return false;
 	/* RFC 9110, 11.4: one space or more. */
-	value = slice_of(value.p + SCHEME, value.n - SCHEME);
-	while (value.n > 0 && value.p[0] == ' ')
-		value = slice_of(value.p + 1, value.n - 1);
+	slice_skip(&value, SCHEME);
+	slice_skip_any(&value, " ");
 	n = auth_basic_decode(value, b->bytes);
 	if (n >= 0 && split(b, (size_t)n))
 		return true;

@@ -133,23 +133,15 @@ int accept_qvalue(struct slice s)
 	return value <= ACCEPT_MAX ? value : -1;
 }
 
-static struct slice skip_blanks(struct slice s)
-{
-	while (s.n > 0 && (*s.p == ' ' || *s.p == '\t')) {
-		s.p++;
-		s.n--;
-	}
-	return s;
-}
-
 int accept_parameter(struct slice s)
 {
-	s = skip_blanks(s);
+	slice_skip_any(&s, " \t");
 	if (s.n == 0)
 		return ACCEPT_MAX;
 	if (*s.p != ';')
 		return -1;
-	s = skip_blanks(slice_of(s.p + 1, s.n - 1));
+	slice_skip(&s, 1);
+	slice_skip_any(&s, " \t");
 	if (s.n < 2 || (s.p[0] != 'q' && s.p[0] != 'Q') || s.p[1] != '=')
 		return -1;
 	return accept_qvalue(slice_of(s.p + 2, s.n - 2));

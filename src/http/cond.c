@@ -44,14 +44,6 @@ unsigned cond_fields(const struct field *fields, unsigned n)
 	return seen;
 }
 
-static void skip(struct slice *s, const char *bytes)
-{
-	while (s->n > 0 && *s->p != '\0' && strchr(bytes, *s->p) != NULL) {
-		s->p++;
-		s->n--;
-	}
-}
-
 /*
  * Cuts the next entity tag off *s: *tag with its quotes. False at the end, or next to bytes that
  * are no tag: then *s is not empty.
@@ -61,7 +53,7 @@ static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 	const char *close;
 	struct slice t;
 
-	skip(s, " \t,");
+	slice_skip_any(s, " \t,");
 	*weak = slice_starts(*s, SLICE("W/"));
 	t = *weak ? slice_of(s->p + 2, s->n - 2) : *s;
 	if (t.n < 2 || t.p[0] != '"')
@@ -71,7 +63,7 @@ static bool next_tag(struct slice *s, struct slice *tag, bool *weak)
 		return false;
 	*tag = slice_of(t.p, (size_t)(close + 1 - t.p));
 	*s = slice_of(close + 1, t.n - tag->n);
-	skip(s, " \t");
+	slice_skip_any(s, " \t");
 	return s->n == 0 || *s->p == ',';
 }
 
@@ -122,20 +114,26 @@ static bool date_of(const struct field *fields, unsigned n, unsigned kind, time_
 	return f != NULL && date_parse(f->value, now, t);
 }
 
+/* Steps 1 and 2: the content is the one that the client knows. v NULL: there is none. */
+static bool is_as_known(const struct field *fields, unsigned n, unsigned seen,
+	const struct cond_validators *v, time_t now)
+{
+	time_t t;
+
+	if (seen & COND_IF_MATCH)
+		return v != NULL && tag_listed(fields, n, COND_IF_MATCH, v->etag, true);
+	return !(seen & COND_IF_UNMODIFIED_SINCE) || v == NULL ||
+	       !date_of(fields, n, COND_IF_UNMODIFIED_SINCE, now, &t) || v->last_modified <= t;
+}
+
 /* The steps of RFC 9110, 13.2.2; its step 5, If-Range, is cond_range(). */
 enum cond_result cond_check(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now)
 {
 	time_t t;
 
-	if (seen & COND_IF_MATCH) {
-		if (!tag_listed(fields, n, COND_IF_MATCH, v->etag, true))
-			return COND_FAILED;
-	} else if ((seen & COND_IF_UNMODIFIED_SINCE) &&
-		   date_of(fields, n, COND_IF_UNMODIFIED_SINCE, now, &t) && v->last_modified > t) {
+	if (!is_as_known(fields, n, seen, v, now))
 		return COND_FAILED;
-	}
-
 	if (seen & COND_IF_NONE_MATCH) {
 		if (tag_listed(fields, n, COND_IF_NONE_MATCH, v->etag, false))
 			return COND_NOT_MODIFIED;
@@ -172,15 +170,8 @@ static bool tags_valid(const struct field *fields, unsigned n, unsigned kind)
 enum cond_result cond_check_change(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now)
 {
-	time_t t;
-
-	if (seen & COND_IF_MATCH) {
-		if (v == NULL || !tag_listed(fields, n, COND_IF_MATCH, v->etag, true))
-			return COND_FAILED;
-	} else if ((seen & COND_IF_UNMODIFIED_SINCE) && v != NULL &&
-		   date_of(fields, n, COND_IF_UNMODIFIED_SINCE, now, &t) && v->last_modified > t) {
+	if (!is_as_known(fields, n, seen, v, now))
 		return COND_FAILED;
-	}
 	if (!(seen & COND_IF_NONE_MATCH))
 		return COND_PROCEED;
 	if (!tags_valid(fields, n, COND_IF_NONE_MATCH))

@@ -16,20 +16,7 @@ static const char day_names[7][10] = {
 	"Friday",
 	"Saturday",
 };
-static const char month_names[12][4] = {
-	"Jan",
-	"Feb",
-	"Mar",
-	"Apr",
-	"May",
-	"Jun",
-	"Jul",
-	"Aug",
-	"Sep",
-	"Oct",
-	"Nov",
-	"Dec",
-};
+static const char month_names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 enum { DAY = 86400 };
 static const int64_t T_MIN = -62167219200; /* 0000-01-01 00:00:00 */
@@ -95,7 +82,7 @@ void date_format(time_t t, char buf[DATE_LEN + 1])
 	memcpy(buf, "Sun, 00 Jan 0000 00:00:00 GMT", DATE_LEN + 1);
 	memcpy(buf, day_names[weekday], 3);
 	put_digits(buf + 5, 2, c.day);
-	memcpy(buf + 8, month_names[c.month], 3);
+	memcpy(buf + 8, month_names + 3 * c.month, 3);
 	put_digits(buf + 12, 4, c.year);
 	put_digits(buf + 17, 2, c.second / 3600);
 	put_digits(buf + 20, 2, c.second / 60 % 60);
@@ -108,8 +95,7 @@ static bool date_take(struct slice *s, struct slice what)
 {
 	if (!slice_starts(*s, what))
 		return false;
-	s->p += what.n;
-	s->n -= what.n;
+	slice_skip(s, what.n);
 	return true;
 }
 
@@ -123,15 +109,14 @@ static bool take_digits(struct slice *s, size_t n, int *value)
 			return false;
 		*value = *value * 10 + (s->p[i] - '0');
 	}
-	s->p += n;
-	s->n -= n;
+	slice_skip(s, n);
 	return true;
 }
 
 static bool take_month(struct slice *s, int *month)
 {
 	for (*month = 0; *month < 12; ++*month)
-		if (date_take(s, slice_of(month_names[*month], 3)))
+		if (date_take(s, slice_of(month_names + 3 * *month, 3)))
 			return true;
 	return false;
 }
@@ -162,22 +147,14 @@ static bool take_day_name(struct slice *s, bool *whole)
 	return false;
 }
 
-/* ", 06 Nov 1994 08:49:37 GMT": the rest of an IMF-fixdate */
-static bool parse_fixdate(struct slice s, struct civil *c)
+/* ", 06 Nov 1994 08:49:37 GMT": the rest of an IMF-fixdate. ", 06-Nov-94 08:49:37 GMT": that of an
+ * rfc850-date; the year is left with two digits. */
+static bool parse_date(struct slice s, struct slice between, unsigned digits, struct civil *c)
 {
 	return date_take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) &&
-	       date_take(&s, SLICE(" ")) && take_month(&s, &c->month) &&
-	       date_take(&s, SLICE(" ")) && take_digits(&s, 4, &c->year) &&
-	       date_take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
-}
-
-/* ", 06-Nov-94 08:49:37 GMT": the rest of an rfc850-date; the year is left with two digits */
-static bool parse_rfc850(struct slice s, struct civil *c)
-{
-	return date_take(&s, SLICE(", ")) && take_digits(&s, 2, &c->day) &&
-	       date_take(&s, SLICE("-")) && take_month(&s, &c->month) &&
-	       date_take(&s, SLICE("-")) && take_digits(&s, 2, &c->year) &&
-	       date_take(&s, SLICE(" ")) && take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
+	       date_take(&s, between) && take_month(&s, &c->month) && date_take(&s, between) &&
+	       take_digits(&s, digits, &c->year) && date_take(&s, SLICE(" ")) &&
+	       take_time(&s, &c->second) && slice_eq(s, SLICE(" GMT"));
 }
 
 /* " Nov  6 08:49:37 1994": the rest of an asctime-date */
@@ -219,10 +196,10 @@ bool date_parse(struct slice s, time_t now, time_t *t)
 	if (!take_day_name(&s, &whole))
 		return false;
 	if (whole) {
-		if (!parse_rfc850(s, &c))
+		if (!parse_date(s, SLICE("-"), 2, &c))
 			return false;
 		choose_century(&c, now);
-	} else if (!parse_fixdate(s, &c) && !parse_asctime(s, &c)) {
+	} else if (!parse_date(s, SLICE(" "), 4, &c) && !parse_asctime(s, &c)) {
 		return false;
 	}
 	if (!day_exists(&c))

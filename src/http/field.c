@@ -137,24 +137,13 @@ bool field_list_next(struct slice *rest, struct slice *element)
 /* --- cookies
  * ------------------------------------------------------------------------------------------ */
 
-/* Cuts the text before the next stop, and the stop, off *rest. False: none. */
-static bool field_cut(struct slice *rest, char stop, struct slice *head)
-{
-	const char *at = rest->n > 0 ? memchr(rest->p, stop, rest->n) : NULL;
-
-	*head = slice_of(rest->p, at != NULL ? (size_t)(at - rest->p) : rest->n);
-	rest->p += head->n + (at != NULL);
-	rest->n -= head->n + (at != NULL);
-	return at != NULL;
-}
-
 bool field_cookie(struct slice all, struct slice name, struct slice *value)
 {
 	struct slice pair, have;
 
 	while (all.n > 0) {
-		field_cut(&all, ';', &pair);
-		if (!field_cut(&pair, '=', &have) || !slice_eq(field_trim(have), name))
+		slice_cut(&all, ';', &pair);
+		if (!slice_cut(&pair, '=', &have) || !slice_eq(field_trim(have), name))
 			continue;
 		*value = field_trim(pair);
 		return true;
@@ -165,18 +154,6 @@ bool field_cookie(struct slice all, struct slice name, struct slice *value)
 /* --- parameters
  * --------------------------------------------------------------------------------------- */
 
-static void param_cut(struct slice *s, size_t n)
-{
-	s->p += n;
-	s->n -= n;
-}
-
-static void skip_blanks(struct slice *s)
-{
-	while (s->n > 0 && (s->p[0] == ' ' || s->p[0] == '\t'))
-		param_cut(s, 1);
-}
-
 static struct slice cut_token(struct slice *s)
 {
 	size_t n = 0;
@@ -185,7 +162,7 @@ static struct slice cut_token(struct slice *s)
 	while (n < s->n && field_is_tchar((unsigned char)s->p[n]))
 		n++;
 	token = slice_of(s->p, n);
-	param_cut(s, n);
+	slice_skip(s, n);
 	return token;
 }
 
@@ -197,7 +174,7 @@ static bool cut_quoted(struct slice *s, struct slice *inside)
 			i++;
 		} else if (s->p[i] == '"') {
 			*inside = slice_of(s->p + 1, i - 1);
-			param_cut(s, i + 1);
+			slice_skip(s, i + 1);
 			return true;
 		}
 	}
@@ -218,17 +195,17 @@ enum field_param_result field_param_next(struct slice *rest, struct field_param 
 	bool semicolon = false;
 
 	for (;;) {
-		skip_blanks(rest);
+		slice_skip_any(rest, " \t");
 		if (rest->n == 0)
 			return FIELD_PARAM_NONE;
 		if (rest->p[0] != ';')
 			break;
 		semicolon = true;
-		param_cut(rest, 1);
+		slice_skip(rest, 1);
 	}
 	p->name = cut_token(rest);
 	if (!semicolon || p->name.n == 0 || rest->n == 0 || rest->p[0] != '=')
 		return FIELD_PARAM_BAD;
-	param_cut(rest, 1);
+	slice_skip(rest, 1);
 	return cut_value(rest, p) ? FIELD_PARAM_FOUND : FIELD_PARAM_BAD;
 }

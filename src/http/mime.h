@@ -70,10 +70,9 @@ static inline bool mime_varies(const struct mime *mime, unsigned codings, bool s
 static inline bool mime_is_media(struct slice type)
 {
 	static const struct slice xml = SLICE_LIT("+xml");
-	const char *semicolon = memchr(type.p, ';', type.n);
+	struct slice rest = type;
 
-	if (semicolon != NULL)
-		type.n = (size_t)(semicolon - type.p);
+	slice_cut(&rest, ';', &type);
 	if (type.n >= xml.n && slice_ieq(slice_of(type.p + type.n - xml.n, xml.n), xml))
 		return false;
 	return slice_starts(type, SLICE("video/")) || slice_starts(type, SLICE("audio/")) ||

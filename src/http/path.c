@@ -5,6 +5,7 @@
  */
 #include "http/path.h"
 
+#include <ctype.h>
 #include <sys/types.h>
 
 enum { SLASH = 1, DOT = 2, QUERY = 4, PERCENT = 8, CONTROL = 16 };
@@ -20,29 +21,10 @@ static const uint8_t target_byte[256] = {
 };
 
 /* unreserved, sub-delims, ":", "@" (RFC 3986, 3.3: pchar), and the slash between segments */
-static const bool stays[256] = {
-	['0' ... '9'] = true,
-	['a' ... 'z'] = true,
-	['A' ... 'Z'] = true,
-	['-'] = true,
-	['.'] = true,
-	['_'] = true,
-	['~'] = true,
-	['!'] = true,
-	['$'] = true,
-	['&'] = true,
-	['\''] = true,
-	['('] = true,
-	[')'] = true,
-	['*'] = true,
-	['+'] = true,
-	[','] = true,
-	[';'] = true,
-	['='] = true,
-	[':'] = true,
-	['@'] = true,
-	['/'] = true,
-};
+static bool stays_in_path(unsigned char c)
+{
+	return isalnum(c) || (c != '\0' && strchr("-._~!$&'()*+,;=:@/", c) != NULL);
+}
 
 /*
  * Scans target once: where its path ends; *easy: the path is normal already, without an escape,
@@ -177,22 +159,17 @@ const struct err *path_parse(
 	return err;
 }
 
-struct slice path_encode(struct slice path, struct arena *a)
+struct slice path_escape(struct slice s, bool (*stays)(unsigned char c), struct arena *a)
 {
 	static const char hex[] = "0123456789ABCDEF";
-	size_t n = path.n;
-	char *out, *o;
+	char *out = arena_alloc(a, 3 * s.n + 1), *o = out;
 
-	for (size_t i = 0; i < path.n; i++)
-		if (!stays[(unsigned char)path.p[i]])
-			n += 2;
-	out = o = arena_alloc(a, n + 1);
 	if (out == NULL)
-		return (struct slice){ NULL, 0 };
-	for (size_t i = 0; i < path.n; i++) {
-		unsigned char c = (unsigned char)path.p[i];
+		return (struct slice){ 0 };
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
 
-		if (stays[c]) {
+		if (stays(c)) {
 			*o++ = (char)c;
 		} else {
 			*o++ = '%';
@@ -201,7 +178,12 @@ struct slice path_encode(struct slice path, struct arena *a)
 		}
 	}
 	*o = '\0';
-	return slice_of(out, n);
+	return slice_of(out, (size_t)(o - out));
+}
+
+struct slice path_encode(struct slice path, struct arena *a)
+{
+	return path_escape(path, stays_in_path, a);
 }
 
 bool path_hidden_name(struct slice name)

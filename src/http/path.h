@@ -20,6 +20,9 @@
 const struct err *path_parse(
 	struct slice target, struct arena *a, struct slice *path, struct slice *query);
 
+/* s with all bytes percent-encoded except those that stay; p NULL when a is full. */
+struct slice path_escape(struct slice s, bool (*stays)(unsigned char c), struct arena *a);
+
 /* Writes path percent-encoded for a location header into a (unreserved, sub-delims, ":@/" stay). */
 struct slice path_encode(struct slice path, struct arena *a);
 
@@ -28,6 +31,16 @@ struct slice path_encode(struct slice path, struct arena *a);
  * 8615) is not, in any directory.
  */
 bool path_hidden_name(struct slice name);
+
+/* The last segment of path; empty after a slash. */
+static inline struct slice path_last(struct slice path)
+{
+	size_t at = path.n;
+
+	while (at > 0 && path.p[at - 1] != '/')
+		at--;
+	return slice_of(path.p + at, path.n - at);
+}
 
 /* True if a segment of path is hidden. */
 bool path_hidden(struct slice path);

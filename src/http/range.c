@@ -4,16 +4,13 @@
  */
 #include "http/range.h"
 
+#include "http/field.h"
+
 /* One range-spec; a suffix without first. */
 struct spec {
 	bool has_first, has_last;
 	uint64_t first, last;
 };
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 /* 1*DIGIT; without a limit (RFC 9110, 14.1.2): above 64 bits it is the largest number. */
 static bool take_number(struct slice *s, uint64_t *v)
@@ -25,8 +22,7 @@ static bool take_number(struct slice *s, uint64_t *v)
 		if (__builtin_mul_overflow(*v, 10, v) ||
 			__builtin_add_overflow(*v, (uint64_t)(s->p[i] - '0'), v))
 			*v = UINT64_MAX;
-	s->p += i;
-	s->n -= i;
+	slice_skip(s, i);
 	return i > 0;
 }
 
@@ -36,8 +32,7 @@ static bool spec_parse(struct slice s, struct spec *spec)
 	spec->has_first = take_number(&s, &spec->first);
 	if (s.n == 0 || s.p[0] != '-')
 		return false;
-	s.p++;
-	s.n--;
+	slice_skip(&s, 1);
 	spec->has_last = take_number(&s, &spec->last);
 	if (s.n > 0 || !(spec->has_first || spec->has_last))
 		return false;
@@ -96,29 +91,6 @@ static void range_add(struct ranges *r, struct range new)
 	r->n++;
 }
 
-/* Cuts the next element off *rest (RFC 9110, 5.6.1): white space trimmed, empty ones skipped. */
-static bool next_spec(struct slice *rest, struct slice *s)
-{
-	while (rest->n > 0) {
-		const char *comma = memchr(rest->p, ',', rest->n);
-		size_t n = comma != NULL ? (size_t)(comma - rest->p) : rest->n;
-
-		*s = slice_of(rest->p, n);
-		n += comma != NULL;
-		rest->p += n;
-		rest->n -= n;
-		while (s->n > 0 && is_blank(s->p[0])) {
-			s->p++;
-			s->n--;
-		}
-		while (s->n > 0 && is_blank(s->p[s->n - 1]))
-			s->n--;
-		if (s->n > 0)
-			return true;
-	}
-	return false;
-}
-
 enum range_result range_parse(struct slice value, uint64_t size, struct ranges *r)
 {
 	static const struct slice unit = SLICE_LIT("bytes=");
@@ -129,9 +101,8 @@ enum range_result range_parse(struct slice value, uint64_t size, struct ranges *
 	/* Unit names ignore case (RFC 9110, 14.1). */
 	if (value.n < unit.n || !slice_ieq(slice_of(value.p, unit.n), unit))
 		return RANGE_IGNORED;
-	value.p += unit.n;
-	value.n -= unit.n;
-	while (next_spec(&value, &s)) {
+	slice_skip(&value, unit.n);
+	while (field_list_next(&value, &s)) {
 		struct range range;
 		struct spec spec;
 

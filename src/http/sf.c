@@ -3,24 +3,12 @@
 
 #include "http/field.h"
 
-static void sf_cut(struct slice *s, size_t n)
-{
-	s->p += n;
-	s->n -= n;
-}
-
 bool sf_take(struct slice *s, char c)
 {
 	if (s->n == 0 || s->p[0] != c)
 		return false;
-	sf_cut(s, 1);
+	slice_skip(s, 1);
 	return true;
-}
-
-void sf_skip(struct slice *s, const char *bytes)
-{
-	while (s->n > 0 && s->p[0] != '\0' && strchr(bytes, s->p[0]) != NULL)
-		sf_cut(s, 1);
 }
 
 static bool is_lower(char c)
@@ -44,7 +32,7 @@ bool sf_cut_key(struct slice *s, struct slice *key)
 	*key = slice_of(s->p, n);
 	if (n == 0 || !(is_lower(key->p[0]) || key->p[0] == '*'))
 		return false;
-	sf_cut(s, n);
+	slice_skip(s, n);
 	return true;
 }
 
@@ -59,18 +47,18 @@ bool sf_cut_bytes(struct slice *s, struct slice *text)
 	if (end == NULL)
 		return false;
 	*text = slice_of(s->p, (size_t)(end - s->p));
-	sf_cut(s, text->n + 1);
+	slice_skip(s, text->n + 1);
 	return true;
 }
 
 /* A string (4.2.5), or a display string (4.2.10) without its percent sign. */
 static bool skip_string(struct slice *s)
 {
-	sf_cut(s, 1);
+	slice_skip(s, 1);
 	while (s->n > 0) {
 		char c = s->p[0];
 
-		sf_cut(s, 1);
+		slice_skip(s, 1);
 		if (c == '"')
 			return true;
 		if (c < ' ' || c > '~')
@@ -88,7 +76,7 @@ static bool skip_word(struct slice *s)
 
 	while (s->n > 0 && (field_is_tchar((unsigned char)s->p[0]) ||
 				   (s->p[0] != '\0' && strchr(":/@?", s->p[0]) != NULL)))
-		sf_cut(s, 1);
+		slice_skip(s, 1);
 	return s->n < n;
 }
 
@@ -100,7 +88,7 @@ bool sf_skip_item(struct slice *s)
 	if (s->n > 0 && s->p[0] == ':')
 		return sf_cut_bytes(s, &text);
 	if (slice_starts(*s, SLICE("%\"")))
-		sf_cut(s, 1);
+		slice_skip(s, 1);
 	return s->n > 0 && s->p[0] == '"' ? skip_string(s) : skip_word(s);
 }
 
@@ -110,7 +98,7 @@ bool sf_skip_parameters(struct slice *s)
 	struct slice key;
 
 	while (sf_take(s, ';')) {
-		sf_skip(s, " ");
+		slice_skip_any(s, " ");
 		if (!sf_cut_key(s, &key))
 			return false;
 		if (sf_take(s, '=') && !sf_skip_item(s))
@@ -126,7 +114,7 @@ static bool item_ends(struct slice s)
 {
 	if (!sf_skip_parameters(&s))
 		return false;
-	sf_skip(&s, " ");
+	slice_skip_any(&s, " ");
 	return s.n == 0;
 }
 
@@ -136,14 +124,14 @@ bool sf_integer(struct slice s, int64_t *v)
 	size_t digits = 0;
 	int64_t n = 0;
 
-	sf_skip(&s, " ");
+	slice_skip_any(&s, " ");
 	negative = sf_take(&s, '-');
 	/* 4.2.4: fifteen digits are the most that every reader must hold. */
 	while (digits < s.n && digits <= SF_DIGITS_MAX && s.p[digits] >= '0' && s.p[digits] <= '9')
 		n = 10 * n + (s.p[digits++] - '0');
 	if (digits == 0 || digits > SF_DIGITS_MAX)
 		return false;
-	sf_cut(&s, digits);
+	slice_skip(&s, digits);
 	*v = negative ? -n : n;
 	/* A decimal is no integer. */
 	return (s.n == 0 || s.p[0] != '.') && item_ends(s);
@@ -151,7 +139,7 @@ bool sf_integer(struct slice s, int64_t *v)
 
 bool sf_boolean(struct slice s, bool *v)
 {
-	sf_skip(&s, " ");
+	slice_skip_any(&s, " ");
 	if (!sf_take(&s, '?'))
 		return false;
 	*v = sf_take(&s, '1');

@@ -19,8 +19,6 @@ bool sf_boolean(struct slice s, bool *v);
  */
 
 bool sf_take(struct slice *s, char c);
-/* Skips any number of these bytes. */
-void sf_skip(struct slice *s, const char *bytes);
 bool sf_cut_key(struct slice *s, struct slice *key);
 /* The base64 of a byte sequence. */
 bool sf_cut_bytes(struct slice *s, struct slice *text);

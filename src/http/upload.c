@@ -103,16 +103,16 @@ static bool cut_member(struct slice *s, struct digest_field *d)
 /* One line; several are parts of one dictionary (RFC 9651, 4.2). */
 static bool parse_line(struct slice s, struct digest_field *d)
 {
-	sf_skip(&s, " ");
+	slice_skip_any(&s, " ");
 	while (s.n > 0) {
 		if (!cut_member(&s, d))
 			return false;
-		sf_skip(&s, " \t");
+		slice_skip_any(&s, " \t");
 		if (s.n == 0)
 			return true;
 		if (!sf_take(&s, ','))
 			return false;
-		sf_skip(&s, " \t");
+		slice_skip_any(&s, " \t");
 		if (s.n == 0)
 			return false;
 	}
@@ -164,11 +164,11 @@ static bool line_wants(struct slice s)
 	bool wants = false;
 
 	do {
-		sf_skip(&s, " \t");
+		slice_skip_any(&s, " \t");
 		if (!sf_cut_key(&s, &key) || !cut_weight(&s, &weight))
 			return false;
 		wants |= is_known(key) && weight > 0;
-		sf_skip(&s, " \t");
+		slice_skip_any(&s, " \t");
 	} while (sf_take(&s, ','));
 	return wants && s.n == 0;
 }

@@ -82,9 +82,7 @@ static int open_again(int fd)
 	int file;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	do {
-		file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	} while (file < 0 && errno == EINTR);
+	file = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	return file >= 0 ? file : -errno;
 }
 
@@ -176,12 +174,8 @@ enum beneath_kind beneath_kind(int fd)
 		EXFAT_SUPER_MAGIC,
 	};
 	struct statfs fs;
-	int rc;
 
-	do {
-		rc = fstatfs(fd, &fs);
-	} while (rc < 0 && errno == EINTR);
-	if (rc < 0)
+	if (TEMP_FAILURE_RETRY(fstatfs(fd, &fs)) < 0)
 		return BENEATH_REMOTE;
 	if ((unsigned)fs.f_type == TMPFS_MAGIC || (unsigned)fs.f_type == RAMFS_MAGIC)
 		return BENEATH_MEMORY;

@@ -40,9 +40,7 @@ int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answe
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &answer, sizeof(int));
-	do
-		n = sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT));
 	return n < 0 ? -errno : 0;
 }
 
@@ -82,9 +80,7 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 		.msg_controllen = sizeof(control.buf) };
 	ssize_t n;
 
-	do
-		n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
 	*answer = -1;
 	if (n < 0)
 		return -errno;
@@ -132,11 +128,8 @@ bool doubt_has_farewell(int fd)
 
 int doubt_answered(int fd, uint64_t *id)
 {
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(recv(fd, id, sizeof(*id), MSG_DONTWAIT | MSG_TRUNC));
 
-	do
-		n = recv(fd, id, sizeof(*id), MSG_DONTWAIT | MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return n == sizeof(*id) ? 1 : -EPROTO;

@@ -33,28 +33,18 @@ static struct slice proxy_behind(struct slice s, size_t n)
 
 /* --- version 1 -------------------------------------------------------------------------------- */
 
-/* The bytes up to the next space, or all, without the space; both go off *rest. */
+/* The next word of *rest. */
 static struct slice cut_word(struct slice *rest)
 {
-	const char *space = memchr(rest->p, ' ', rest->n);
-	struct slice word = slice_of(rest->p, space != NULL ? (size_t)(space - rest->p) : rest->n);
+	struct slice word;
 
-	*rest = proxy_behind(*rest, space != NULL ? word.n + 1 : word.n);
+	slice_cut(rest, ' ', &word);
 	return word;
 }
 
 static bool is_port(struct slice s)
 {
-	unsigned n = 0;
-
-	if (s.n == 0 || s.n > 5 || (s.n > 1 && s.p[0] == '0'))
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-		n = 10 * n + (unsigned)(s.p[i] - '0');
-	}
-	return n <= 65535;
+	return addr_number(s, UINT16_MAX) >= 0;
 }
 
 /* "192.0.2.1 198.51.100.1 56324 443": source and destination. */

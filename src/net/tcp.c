@@ -37,9 +37,7 @@ static ssize_t tcp_recv(struct transport *t, void *buf, size_t cap)
 	ssize_t n;
 
 	H2D_ASSERT(cap > 0);
-	do
-		n = recv(t->fd, buf, cap, 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(t->fd, buf, cap, 0));
 	t->drained = n != 0 && n < (ssize_t)cap;
 	return n < 0 ? -errno : n;
 }
@@ -47,12 +45,7 @@ static ssize_t tcp_recv(struct transport *t, void *buf, size_t cap)
 /* The pages of a file's segment go to the socket without a copy. */
 static ssize_t send_file(const struct transport *t, int fd, off_t at, size_t n)
 {
-	ssize_t sent;
-
-	do
-		sent = sendfile(t->fd, fd, &at, n);
-	while (sent < 0 && errno == EINTR);
-	return sent;
+	return TEMP_FAILURE_RETRY(sendfile(t->fd, fd, &at, n));
 }
 
 /* Sends the front of q, up to a long segment of a file; *offered: its length. */

@@ -5,6 +5,7 @@
 #include "proto/h1_parse.h"
 
 #include "http/field.h"
+#include "http/path.h"
 
 enum state {
 	SIZE, /* 1*HEXDIG */
@@ -24,15 +25,6 @@ enum state {
 	DATA_LF,
 };
 
-/* The value of a hexadecimal digit; -1 for all other bytes. */
-static int digit(uint8_t ch)
-{
-	if (ch >= '0' && ch <= '9')
-		return ch - '0';
-	ch |= 0x20;
-	return ch >= 'a' && ch <= 'f' ? ch - 'a' + 10 : -1;
-}
-
 static enum h1_chunked h1_chunk_go(struct h1_chunk *c, bool legal, enum state next)
 {
 	c->state = next;
@@ -41,7 +33,7 @@ static enum h1_chunked h1_chunk_go(struct h1_chunk *c, bool legal, enum state ne
 
 static enum h1_chunked size(struct h1_chunk *c, uint8_t ch)
 {
-	int value = digit(ch);
+	int value = path_hex_digit((char)ch);
 
 	if (value >= 0) {
 		c->size = c->size << 4 | (unsigned)value;

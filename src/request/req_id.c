@@ -39,7 +39,7 @@ static const uint8_t *random_bytes(void)
 	return bytes[--left];
 }
 
-static struct slice req_id_make(char text[2 * REQ_ID_BYTES + 1])
+struct slice req_id_make(char text[2 * REQ_ID_BYTES + 1])
 {
 	static const char hex[] = "0123456789abcdef";
 	const uint8_t *bytes = random_bytes();

@@ -10,29 +10,18 @@
 
 enum { HTTPS_PORT = 443 };
 
+static bool is_in_uris(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL;
+}
+
 /*
  * A part of a request target as it came, but with bytes that no URI has percent-encoded (RFC 3986,
  * 2), so that it is always a legal value.
  */
 static struct slice keep(struct slice s, struct arena *a)
 {
-	static const char hex[] = "0123456789ABCDEF";
-	char *out = arena_alloc(a, 3 * s.n + 1), *o = out;
-
-	if (out == NULL)
-		return (struct slice){ 0 };
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if (c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL) {
-			*o++ = (char)c;
-			continue;
-		}
-		*o++ = '%';
-		*o++ = hex[c >> 4];
-		*o++ = hex[c & 15];
-	}
-	return slice_of(out, (size_t)(o - out));
+	return path_escape(s, is_in_uris, a);
 }
 
 struct slice redirect_to_https(

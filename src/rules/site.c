@@ -9,6 +9,8 @@
 
 #include "http/authority.h"
 #include "http/coding.h"
+#include "http/path.h"
+#include "share/access.h"
 
 enum {
 	HOST_MAX = 255,     /* RFC 1035, 2.3.4 */
@@ -148,16 +150,6 @@ static bool site_fits(struct slice pattern, struct slice name)
 	return p == pattern.n;
 }
 
-/* The last segment of path; empty after a slash. */
-static struct slice last_name(struct slice path)
-{
-	size_t at = path.n;
-
-	while (at > 0 && path.p[at - 1] != '/')
-		at--;
-	return slice_of(path.p + at, path.n - at);
-}
-
 static bool hides_name(const struct location *location, struct slice name)
 {
 	for (unsigned i = 0; name.n > 0 && i < location->nhide; i++)
@@ -168,7 +160,7 @@ static bool hides_name(const struct location *location, struct slice name)
 
 bool site_hides_name(const struct location *location, struct slice path)
 {
-	struct slice name = last_name(path);
+	struct slice name = path_last(path);
 
 	do
 		if (hides_name(location, name))
@@ -179,7 +171,7 @@ bool site_hides_name(const struct location *location, struct slice path)
 
 bool site_hides(const struct location *location, struct slice path)
 {
-	for (size_t n = path.n; n > 0 && location->nhide > 0; n -= last_name(path).n + 1) {
+	for (size_t n = path.n; n > 0 && location->nhide > 0; n -= path_last(path).n + 1) {
 		path.n = n;
 		if (site_hides_name(location, path))
 			return true;
@@ -209,7 +201,7 @@ const struct location *site_location_among(const struct site *s, struct slice pa
 
 const struct location *site_file_settings(const struct location *location, struct slice path)
 {
-	struct slice name = last_name(path);
+	struct slice name = path_last(path);
 
 	for (unsigned i = 0; i < location->nrules; i++)
 		if (site_fits(location->rules[i].pattern, name))

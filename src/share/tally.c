@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "base/name_map.h"
+
 enum {
 	WAYS = TALLY_WAYS,
 	SETS = TALLY_SETS,
@@ -33,18 +35,11 @@ enum {
 
 /* --- rates ------------------------------------------------------------------------------------ */
 
-/* FNV-1a over text and the NUL that ends it. */
-static uint64_t hash(uint64_t h, const char *text)
-{
-	do
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	while (*text++ != '\0');
-	return h;
-}
-
 uint64_t rate_rule(const char *block, const char *key)
 {
-	return hash(hash(UINT64_C(0xcbf29ce484222325), block), key);
+	uint64_t h = fnv_add(FNV_BEGIN, block, strlen(block) + 1);
+
+	return fnv_add(h, key, strlen(key) + 1);
 }
 
 struct rate rate_of(uint64_t per_second, uint64_t burst, const char *block, const char *key)
