@@ -34,19 +34,11 @@ enum proxies_field {
 };
 
 struct proxies {
-	const struct addr_range *ranges;
-	unsigned n;
-	bool any_unix; /* all clients of unix sockets */
+	const struct access *trusted; /* NULL: none */
 	enum proxies_field field;
 	struct slice name;               /* of PROXIES_NAMED, lower case */
 	const struct conf_pos *field_at; /* its line in the configuration; NULL in tests */
 };
-
-/*
- * "10.0.0.0/8", "2001:db8::1" or "unix": added to *p, whose ranges are in room, which has a free
- * one. NULL, or the fault, a const string.
- */
-const char *proxies_add(struct proxies *p, struct addr_range *room, const char *text);
 
 /* True if headers from this address are trusted. Never for an unknown one. */
 bool proxies_trust(const struct proxies *p, const struct addr *from);

@@ -5,18 +5,19 @@
  */
 #include "share/access.h"
 
-const char *access_parse(const char *text, struct access_rule *rule)
+const char *access_parse(const char *text, enum access_use use, struct access_rule *rule)
 {
 	const char *why;
 
-	rule->range = (struct addr_range){ 0 };
+	*rule = (struct access_rule){ .allow = use != ACCESS_DENY };
 	rule->is_unix = strcmp(text, "unix") == 0;
-	rule->is_all = strcmp(text, "all") == 0;
+	rule->is_all = use != ACCESS_TRUST && strcmp(text, "all") == 0;
 	if (rule->is_unix || rule->is_all)
 		return NULL;
 	why = addr_range_parse(text, &rule->range);
 	if (why != NULL && strcmp(why, ADDR_RANGE_NO_ADDRESS) == 0)
-		return ADDR_RANGE_NO_ADDRESS ", \"unix\" or \"all\"";
+		return use == ACCESS_TRUST ? ADDR_RANGE_NO_ADDRESS " or \"unix\""
+					   : ADDR_RANGE_NO_ADDRESS ", \"unix\" or \"all\"";
 	return why;
 }
 

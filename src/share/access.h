@@ -21,11 +21,17 @@ struct access {
 	unsigned n;
 };
 
+enum access_use {
+	ACCESS_DENY,
+	ACCESS_ALLOW,
+	ACCESS_TRUST, /* allows proxies: "all" is a fault */
+};
+
 /*
  * "10.0.0.0/8", "2001:db8::1", "unix", "all" (IPv4, IPv6, and peers on unix: listeners; "::/0" is
- * IPv6 alone). NULL, or the fault, a const string. The caller sets rule->allow.
+ * IPv6 alone). NULL, or the fault, a const string.
  */
-const char *access_parse(const char *text, struct access_rule *rule);
+const char *access_parse(const char *text, enum access_use use, struct access_rule *rule);
 
 /* A peer of unknown address is refused by any rule, "all" included. */
 bool access_knows(const struct addr *peer);

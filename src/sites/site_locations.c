@@ -182,7 +182,8 @@ static void set_returned(
 		return;
 	r->status = p->returned;
 	r->page = slice_str(p->return_page);
-	r->except = site_access_except(m, p);
+	r->except = site_access_list(
+		m, &p->return_except, "return-except", ACCESS_ALLOW, &p->return_except_at);
 	if (r->status != 0)
 		location->returned = r;
 }

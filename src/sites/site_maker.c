@@ -90,16 +90,31 @@ void site_maker_types(struct site_maker *m, struct mime_types *types, struct mim
 /* --- access ----------------------------------------------------------------------------------- */
 
 static void add_rules(struct site_maker *m, struct access_rule *v, const struct conf_list *list,
-	const char *key, bool allow, const struct conf_pos *at)
+	const char *key, enum access_use use, const struct conf_pos *at)
 {
 	for (unsigned i = 0; i < list->n; i++) {
-		const char *why = access_parse(list->v[i], &v[i]);
+		const char *why = access_parse(list->v[i], use, &v[i]);
 
-		v[i].allow = allow;
 		v[i].text = list->v[i];
 		if (why != NULL)
 			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
 	}
+}
+
+/* Rules that allow all of list; NULL: it is empty, or memory is out. */
+static struct access_rule *make_list(struct site_maker *m, const struct conf_list *list,
+	const char *key, enum access_use use, const struct conf_pos *at, const struct access **made)
+{
+	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access *access = site_maker_room(m, 1, sizeof(*access));
+
+	*made = NULL;
+	if (m->oom || list->n == 0)
+		return NULL;
+	add_rules(m, v, list, key, use, at);
+	*access = (struct access){ .rules = v, .n = list->n };
+	*made = access;
+	return v;
 }
 
 static void set_access(struct site_maker *m, struct location *location, const struct conf_scope *p)
@@ -110,8 +125,8 @@ static void set_access(struct site_maker *m, struct location *location, const st
 
 	if (m->oom || n == 0)
 		return;
-	add_rules(m, v, &p->allow, "allow", true, &p->allow_at);
-	add_rules(m, v + p->allow.n, &p->deny, "deny", false, &p->deny_at);
+	add_rules(m, v, &p->allow, "allow", ACCESS_ALLOW, &p->allow_at);
+	add_rules(m, v + p->allow.n, &p->deny, "deny", ACCESS_DENY, &p->deny_at);
 	*access = (struct access){ .rules = v, .n = n };
 	location->access = access;
 }
@@ -166,16 +181,12 @@ static bool has_writers(const struct location *location, bool public)
 	return any;
 }
 
-const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from)
+const struct access *site_access_list(struct site_maker *m, const struct conf_list *list,
+	const char *key, enum access_use use, const struct conf_pos *at)
 {
-	const struct conf_list *list = &from->return_except;
-	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
-	struct access *access = site_maker_room(m, 1, sizeof(*access));
+	const struct access *access;
 
-	if (m->oom || list->n == 0)
-		return NULL;
-	add_rules(m, v, list, "return-except", true, &from->return_except_at);
-	*access = (struct access){ .rules = v, .n = list->n };
+	make_list(m, list, key, use, at, &access);
 	return access;
 }
 
@@ -184,21 +195,18 @@ const struct access *site_access_exempt(struct site_maker *m)
 	enum { IPV4_BITS = 96 }; /* the first bits of an IPv4 address in ranges */
 	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 	const struct conf_list *list = &m->limits->exempt;
-	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
-	struct access *access = site_maker_room(m, 1, sizeof(*access));
+	const struct access *access;
+	struct access_rule *v =
+		make_list(m, list, "exempt", ACCESS_ALLOW, &m->limits->exempt_at, &access);
 	unsigned prefix = (unsigned)m->limits->client_ipv6_prefix;
 
-	if (m->oom || list->n == 0)
-		return NULL;
-	add_rules(m, v, list, "exempt", true, &m->limits->exempt_at);
-	for (unsigned i = 0; i < list->n; i++) {
+	for (unsigned i = 0; v != NULL && i < list->n; i++) {
 		struct addr_range *r = &v[i].range;
 
 		if (r->bits > prefix &&
 			(r->bits < IPV4_BITS || memcmp(r->address, ipv4, sizeof(ipv4)) != 0))
 			r->bits = prefix;
 	}
-	*access = (struct access){ .rules = v, .n = list->n };
 	return access;
 }
 

@@ -11,6 +11,7 @@
 #include "http/mime.h"
 #include "rules/redirect.h"
 #include "rules/site.h"
+#include "share/access.h"
 
 struct location; /* rules/site.h */
 
@@ -66,8 +67,9 @@ void site_access_make(
 /* The clients of exempt, an IPv6 address with at most client-ipv6-prefix bits; NULL as below. */
 const struct access *site_access_exempt(struct site_maker *m);
 
-/* The clients of return-except; NULL: none, or memory is out. */
-const struct access *site_access_except(struct site_maker *m, const struct conf_scope *from);
+/* The clients of the list of that key; NULL: none, or memory is out. */
+const struct access *site_access_list(struct site_maker *m, const struct conf_list *list,
+	const char *key, enum access_use use, const struct conf_pos *at);
 
 /* --- redirects (redirects_file.c) ------------------------------------------------------------- */
 

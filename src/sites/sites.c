@@ -109,17 +109,9 @@ static void set_client_address(
 
 static void set_proxies(struct site_maker *m, struct sites *sites, const struct conf *conf)
 {
-	const struct conf_list *list = &conf->trusted_proxies;
-	struct addr_range *ranges = site_maker_room(m, list->n, sizeof(*ranges));
-
 	set_client_address(m, &sites->proxies, conf->client_address, &conf->client_address_at);
-	for (unsigned i = 0; ranges != NULL && i < list->n; i++) {
-		const char *why = proxies_add(&sites->proxies, ranges, list->v[i]);
-
-		if (why != NULL)
-			site_maker_fault(m, &conf->trusted_proxies_at,
-				"trusted-proxies \"%.200s\": %s", list->v[i], why);
-	}
+	sites->proxies.trusted = site_access_list(m, &conf->trusted_proxies, "trusted-proxies",
+		ACCESS_TRUST, &conf->trusted_proxies_at);
 }
 
 static void set_connections(struct site_maker *m, struct sites *sites)

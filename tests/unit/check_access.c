@@ -34,7 +34,7 @@ static const struct {
 TEST_ROWS(a_rule, parsed)
 {
 	struct access_rule r = { .allow = true };
-	const char *why = access_parse(parsed[_i].text, &r);
+	const char *why = access_parse(parsed[_i].text, ACCESS_ALLOW, &r);
 
 	ck_assert(r.allow);
 	if (parsed[_i].why == NULL)
@@ -109,7 +109,7 @@ TEST_ROWS(a_list, lists)
 
 	strcpy(rules, lists[_i].rules);
 	for (char *t = strtok_r(rules, " ", &save); t != NULL; t = strtok_r(NULL, " ", &save)) {
-		ck_assert_ptr_null(access_parse(t + 1, &r[a.n]));
+		ck_assert_ptr_null(access_parse(t + 1, ACCESS_ALLOW, &r[a.n]));
 		r[a.n++].allow = *t == '+';
 	}
 	ck_assert_msg(access_allows(&a, &peer) == lists[_i].allowed, "\"%s\": %s", lists[_i].rules,

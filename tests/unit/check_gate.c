@@ -61,7 +61,7 @@ static void setup(void)
 	env.auth_queue = auth_queue_new(&loop, offload);
 	env.conf.https_port = 443;
 	auth = (struct auth){ .file = file, .realm = SLICE("the \"vault\"") };
-	ck_assert_ptr_null(access_parse("192.0.2.1", &ranges[0]));
+	ck_assert_ptr_null(access_parse("192.0.2.1", ACCESS_ALLOW, &ranges[0]));
 	ranges[0].allow = false;
 	site_v[1].certificate = &own_certificate;
 }

@@ -40,7 +40,7 @@ static void setup(void)
 	rate = rate_of(2, 3, "", "requests");
 	site_v[0].all.requests = site_v[1].all.requests = locations[0].requests = &rate;
 	site_v[0].guarded = false;
-	ck_assert_ptr_null(access_parse("192.0.2.0/24", &ranges[0]));
+	ck_assert_ptr_null(access_parse("192.0.2.0/24", ACCESS_ALLOW, &ranges[0]));
 	ranges[0].allow = true;
 	exempt = (struct access){ ranges, 1 };
 }

@@ -8,14 +8,16 @@
 
 static const struct conf_pos at = { .file = "h2d.conf", .line = 1 };
 
-static struct addr_range room[3];
+static struct access_rule room[2];
+static const struct access trusted = { room, 2 };
 
 static void setup(void)
 {
 	req_setup();
 	sites.proxies.field = PROXIES_X_FORWARDED_FOR;
-	ck_assert_ptr_null(proxies_add(&sites.proxies, room, "192.0.2.0/30"));
-	ck_assert_ptr_null(proxies_add(&sites.proxies, room, "2001:db8::/64"));
+	sites.proxies.trusted = &trusted;
+	ck_assert_ptr_null(access_parse("192.0.2.0/30", ACCESS_TRUST, &room[0]));
+	ck_assert_ptr_null(access_parse("2001:db8::/64", ACCESS_TRUST, &room[1]));
 	conn.trusted = true; /* 192.0.2.1 */
 	req.target = SLICE("/a");
 }
@@ -169,7 +171,7 @@ TEST(rules_go_by_it)
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ck_assert_ptr_null(access_parse(cases[i].rule, &rules[0]));
+		ck_assert_ptr_null(access_parse(cases[i].rule, ACCESS_ALLOW, &rules[0]));
 		rules[0].allow = cases[i].allow;
 		site_v[0].all.access = &access;
 		add("x-forwarded-for", cases[i].chain);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "http/authority.h"
+#include "share/access.h"
 #include "unit.h"
 
 static struct site v[5];
@@ -309,32 +310,6 @@ TEST(many)
 /* --- trusted proxies -------------------------------------------------------------------------- */
 
 static const struct {
-	const char *text, *why; /* NULL: it is right */
-} entries[] = {
-	{ "10.0.0.0/8", NULL },
-	{ "192.0.2.1", NULL },
-	{ "2001:db8::/32", NULL },
-	{ "unix", NULL },
-	{ "all", "not an IPv4 or IPv6 address or \"unix\"" },
-	{ "unix:", "not an IPv4 or IPv6 address or \"unix\"" },
-	{ "", "not an IPv4 or IPv6 address or \"unix\"" },
-	{ "10.0.0.1/8", "the address has bits set after its prefix" },
-};
-
-TEST_ROWS(an_entry, entries)
-{
-	struct proxies p = { 0 };
-	struct addr_range room[1];
-	const char *why = proxies_add(&p, room, entries[_i].text);
-
-	if (entries[_i].why == NULL)
-		ck_assert_ptr_null(why);
-	else
-		ck_assert_str_eq(why, entries[_i].why);
-	ck_assert_uint_eq(p.n + p.any_unix, why == NULL);
-}
-
-static const struct {
 	const char *address;
 	bool trusted;
 } addresses[] = {
@@ -347,18 +322,21 @@ static const struct {
 
 TEST_ROWS(an_address, addresses)
 {
-	struct addr_range room[2];
+	struct access_rule rules[3];
+	struct access trusted = { rules, 2 };
 	struct proxies p = { 0 };
 	struct addr a, nobody = { 0 }, on_unix;
 
 	ck_assert_ptr_null(addr_parse("unix:/x", &on_unix));
 	ck_assert_ptr_null(addr_parse(addresses[_i].address, &a));
 	ck_assert(!proxies_trust(&p, &a) && !proxies_trust(&p, &on_unix));
-	ck_assert_ptr_null(proxies_add(&p, room, "10.0.0.0/8"));
-	ck_assert_ptr_null(proxies_add(&p, room, "2001:db8::/32"));
+	p.trusted = &trusted;
+	ck_assert_ptr_null(access_parse("10.0.0.0/8", ACCESS_TRUST, &rules[0]));
+	ck_assert_ptr_null(access_parse("2001:db8::/32", ACCESS_TRUST, &rules[1]));
 	ck_assert_int_eq(proxies_trust(&p, &a), addresses[_i].trusted);
 	ck_assert(!proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
-	ck_assert_ptr_null(proxies_add(&p, room, "unix"));
+	ck_assert_ptr_null(access_parse("unix", ACCESS_TRUST, &rules[2]));
+	trusted.n = 3;
 	ck_assert(proxies_trust(&p, &on_unix) && !proxies_trust(&p, &nobody));
 }
 

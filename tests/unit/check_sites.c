@@ -502,8 +502,8 @@ TEST(trusted_proxies)
 				     "client-address = forwarded\nserver \"_\" { " ROOT "}\n",
 		NULL);
 
-	ck_assert_uint_eq(s->proxies.n, 2);
-	ck_assert(s->proxies.any_unix);
+	ck_assert_uint_eq(s->proxies.trusted->n, 3);
+	ck_assert(s->proxies.trusted->rules[1].is_unix);
 	ck_assert_int_eq(s->proxies.field, PROXIES_FORWARDED);
 	drop();
 	ck_assert_ptr_null(make("server \"_\" { " ROOT "}\n"

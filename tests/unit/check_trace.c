@@ -28,7 +28,7 @@ static void allow(const char *text, bool allowed)
 {
 	struct access_rule *r = &rules[access_of.n++];
 
-	ck_assert_ptr_null(access_parse(text, r));
+	ck_assert_ptr_null(access_parse(text, ACCESS_ALLOW, r));
 	r->allow = allowed;
 	r->text = text;
 	access_of.rules = rules;
