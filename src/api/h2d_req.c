@@ -6,7 +6,6 @@
 #include "http/coding.h"
 #include "http/field.h"
 #include "request/handler_call.h"
-#include "request/handler_text.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 #include "request/req_id.h"
@@ -28,19 +27,19 @@ enum h2d_method h2d_req_method(const struct h2d_req *req)
 const char *h2d_req_path(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return handler_text(req, req->path, len);
+	return handler_call_text(req, req->path, len);
 }
 
 const char *h2d_req_query(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return handler_text(req, or_empty(req->query), len);
+	return handler_call_text(req, or_empty(req->query), len);
 }
 
 const char *h2d_req_authority(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return handler_text(req, or_empty(req->authority), len);
+	return handler_call_text(req, or_empty(req->authority), len);
 }
 
 const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *len)
@@ -50,8 +49,8 @@ const char *h2d_req_param(const struct h2d_req *req, const char *name, size_t *l
 	HANDLER_CALL();
 	for (unsigned i = 0; route != NULL && i < route->nparams; i++)
 		if (strcmp(route->params[i], name) == 0)
-			return handler_text(req, req->match.params[i], len);
-	return handler_text(req, none, len);
+			return handler_call_text(req, req->match.params[i], len);
+	return handler_call_text(req, none, len);
 }
 
 /* Only on demand: equal cookies of many requests are stored once. False: the request's memory is
@@ -74,12 +73,12 @@ const char *h2d_req_header_nth(struct h2d_req *req, const char *name, unsigned i
 
 	HANDLER_CALL();
 	if (strcmp(name, "cookie") == 0 && !has_one_cookie_field(req))
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	end = req->fields + req->nfields;
 	for (f = req->fields; f != end; f++)
 		if (slice_eq(f->name, wanted) && i-- == 0)
-			return handler_text(req, f->value, len);
-	return handler_text(req, none, len);
+			return handler_call_text(req, f->value, len);
+	return handler_call_text(req, none, len);
 }
 
 unsigned h2d_req_headers(struct h2d_req *req)
@@ -93,10 +92,10 @@ const char *h2d_req_header_at(
 {
 	HANDLER_CALL();
 	if (i >= h2d_req_headers(req))
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	if (name != NULL)
-		*name = handler_text(req, req->fields[i].name, name_len);
-	return handler_text(req, req->fields[i].value, len);
+		*name = handler_call_text(req, req->fields[i].name, name_len);
+	return handler_call_text(req, req->fields[i].value, len);
 }
 
 const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
@@ -107,18 +106,18 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 
 	HANDLER_CALL();
 	if (!has_one_cookie_field(req))
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	f = field_find(req->fields, req->nfields, SLICE("cookie"));
 	if (f == NULL || !field_cookie(f->value, slice_str(name), &value))
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	if (req->cookies == NULL)
 		req->cookies = (char *)(uintptr_t)arena_dup(&req->arena, f->value).p;
 	if (req->cookies == NULL)
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	/* After a value comes its separator from the next. */
 	copy = req->cookies + (value.p - f->value.p);
 	copy[value.n] = '\0';
-	return handler_text(req, slice_of(copy, value.n), len);
+	return handler_call_text(req, slice_of(copy, value.n), len);
 }
 
 /* A bit for each of the names in text. */
@@ -166,26 +165,18 @@ const char *h2d_req_param_at(const struct h2d_req *req, unsigned i, const char *
 {
 	HANDLER_CALL();
 	if (i >= h2d_req_params(req))
-		return handler_text(req, none, len);
+		return handler_call_text(req, none, len);
 	if (name != NULL)
 		*name = req->match.route->params[i];
-	return handler_text(req, req->match.params[i], len);
+	return handler_call_text(req, req->match.params[i], len);
 }
 
-/* Protocols have refused invalid and too large numbers. */
 int64_t h2d_req_length(const struct h2d_req *req)
 {
-	const struct field *f = field_find(req->fields, req->nfields, SLICE("content-length"));
-	int64_t n = 0;
-
 	HANDLER_CALL();
 	if (!req->has_body)
 		return 0;
-	if (f == NULL)
-		return -1;
-	for (size_t i = 0; i < f->value.n; i++)
-		n = 10 * n + (f->value.p[i] - '0');
-	return n;
+	return req->body_length != BODY_UNKNOWN ? (int64_t)req->body_length : -1;
 }
 
 const char *h2d_req_peer(struct h2d_req *req, size_t *len)
@@ -193,7 +184,7 @@ const char *h2d_req_peer(struct h2d_req *req, size_t *len)
 	HANDLER_CALL();
 	if (req->peer_text == NULL)
 		req->peer_text = arena_strdup(&req->arena, ADDR_HOST(req_client(req)));
-	return handler_text(req, slice_str(req->peer_text), len);
+	return handler_call_text(req, slice_str(req->peer_text), len);
 }
 
 const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len)
@@ -201,13 +192,13 @@ const char *h2d_req_client_subject(const struct h2d_req *req, size_t *len)
 	const char *subject = req->conn->client_subject;
 
 	HANDLER_CALL();
-	return handler_text(req, subject != NULL ? slice_str(subject) : none, len);
+	return handler_call_text(req, subject != NULL ? slice_str(subject) : none, len);
 }
 
 const char *h2d_req_user(const struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return handler_text(req, req->user.n > 0 ? req->user : none, len);
+	return handler_call_text(req, req->user.n > 0 ? req->user : none, len);
 }
 
 int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len)
@@ -226,7 +217,7 @@ int h2d_req_set_user(struct h2d_req *req, const char *name, size_t len)
 const char *h2d_req_id(struct h2d_req *req, size_t *len)
 {
 	HANDLER_CALL();
-	return handler_text(req, req_id(req), len);
+	return handler_call_text(req, req_id(req), len);
 }
 
 void *h2d_req_alloc(struct h2d_req *req, size_t n)
@@ -245,4 +236,27 @@ bool h2d_draining(const struct h2d_req *req)
 {
 	HANDLER_CALL();
 	return req->env->draining;
+}
+
+const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len)
+{
+	const struct trailers *t = req->trailers;
+	const struct field *f;
+
+	HANDLER_CALL();
+	f = t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL;
+	return handler_call_text(req, f != NULL ? f->value : none, len);
+}
+
+const char *h2d_req_trailer_at(
+	const struct h2d_req *req, unsigned i, const char **name, size_t *len)
+{
+	const struct trailers *t = req->trailers;
+
+	HANDLER_CALL();
+	if (t == NULL || i >= t->n)
+		return handler_call_text(req, none, len);
+	if (name != NULL)
+		*name = handler_call_text(req, t->v[i].name, NULL);
+	return handler_call_text(req, t->v[i].value, len);
 }

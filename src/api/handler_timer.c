@@ -30,9 +30,7 @@ static void handler_timer_fired(struct timer *timer)
 		handler_call_exit();
 		return;
 	}
-	handler_call_enter(&call, t->req, t->req->handler);
-	t->fn(t->req, t->req->handler_state);
-	handler_call_exit();
+	HANDLER_CALL_DO(t->req, t->fn(t->req, t->req->handler_state));
 }
 
 static void handler_timer_leave(struct belonging *b)

@@ -31,18 +31,7 @@ static struct list *bucket_of(struct topics *t, struct slice topic)
 {
 	uint64_t h = fnv_add(FNV_BEGIN, topic.p, topic.n);
 
-	for (size_t i = 0; i < topic.n; i++)
-		h = (h ^ (unsigned char)topic.p[i]) * 16777619;
-	return &t->buckets[(h ^ h >> 16) % BUCKETS];
-}
-
-static void call(struct subscription *s, struct slice data)
-{
-	struct crash_call call;
-
-	handler_call_enter(&call, s->req, s->req->handler);
-	s->fn(s->req, s->req->handler_state, data.p, data.n);
-	handler_call_exit();
+	return &t->buckets[(h ^ h >> 32) % BUCKETS];
 }
 
 /* Calls those of a bucket that topic is for; all of them if topic.p is NULL. Any may end, and any
@@ -59,7 +48,8 @@ static void handler_topic_tell(struct list *bucket, struct slice topic, struct s
 
 		list_append(bucket, node);
 		if (topic.p == NULL || slice_eq(s->topic, topic))
-			call(s, data);
+			HANDLER_CALL_DO(
+				s->req, s->fn(s->req, s->req->handler_state, data.p, data.n));
 	}
 }
 

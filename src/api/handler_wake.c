@@ -59,11 +59,8 @@ static void let_go(struct h2d_waker *w)
 static void call(struct h2d_waker *w)
 {
 	struct h2d_req *req = w->req;
-	struct crash_call call;
 
-	handler_call_enter(&call, req, req->handler);
-	w->fn(req, req->handler_state);
-	handler_call_exit();
+	HANDLER_CALL_DO(req, w->fn(req, req->handler_state));
 }
 
 static struct h2d_waker *next(struct wakes *s)

@@ -7,7 +7,6 @@
  */
 #include "http/urlencoded.h"
 #include "request/handler_call.h"
-#include "request/handler_text.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 
@@ -40,18 +39,18 @@ static const char *by_name(
 
 	for (unsigned i = 0; params != NULL && i < params->n; i++)
 		if (slice_eq(params->v[i].name, wanted))
-			return handler_text(req, params->v[i].value, len);
-	return handler_text(req, (struct slice){ 0 }, len);
+			return handler_call_text(req, params->v[i].value, len);
+	return handler_call_text(req, (struct slice){ 0 }, len);
 }
 
 static const char *by_number(const struct h2d_req *req, const struct params *params, unsigned i,
 	const char **name, size_t *len)
 {
 	if (params == NULL || i >= params->n)
-		return handler_text(req, (struct slice){ 0 }, len);
+		return handler_call_text(req, (struct slice){ 0 }, len);
 	if (name != NULL)
-		*name = handler_text(req, params->v[i].name, NULL);
-	return handler_text(req, params->v[i].value, len);
+		*name = handler_call_text(req, params->v[i].name, NULL);
+	return handler_call_text(req, params->v[i].value, len);
 }
 
 /* NULL when the request's memory is full. */
@@ -104,14 +103,12 @@ struct body_read {
 static void tell(struct h2d_req *req, const struct body_read *r, int status)
 {
 	struct slice data = status == 200 ? slice_of(r->p, r->n) : (struct slice){ 0 };
-	struct crash_call call;
+	const char *text = handler_call_text(req, data, NULL);
 
-	handler_call_enter(&call, req, req->handler);
 	if (r->form_done != NULL)
-		r->form_done(req, req->handler_state, status);
+		HANDLER_CALL_DO(req, r->form_done(req, req->handler_state, status));
 	else
-		r->done(req, req->handler_state, status, handler_text(req, data, NULL), data.n);
-	handler_call_exit();
+		HANDLER_CALL_DO(req, r->done(req, req->handler_state, status, text, data.n));
 }
 
 /* The body has no taker any more. */
@@ -125,8 +122,7 @@ static void params_finish(struct h2d_req *req, int status)
 
 static void params_refuse(struct h2d_req *req, const struct err *err)
 {
-	err_log(err, req_client(req));
-	req_record_error(&req->record, err);
+	req_fault(req, err);
 	params_finish(req, err->status);
 }
 
@@ -168,12 +164,7 @@ static void on_body(struct h2d_req *req)
 		params_complete(req);
 }
 
-static void on_gone(struct h2d_req *req)
-{
-	(void)req; /* in the arena */
-}
-
-static const struct req_hook read_hook = { on_body, on_gone };
+static const struct req_hook read_hook = { .body = on_body };
 
 static bool is_form(const struct h2d_req *req)
 {

@@ -7,7 +7,6 @@
 
 #include "request/handler_call.h"
 #include "request/req_body.h"
-#include "request/trailers.h"
 
 enum { FILL_SIZE = 16384 };
 
@@ -25,13 +24,10 @@ struct reply_stream {
 /* Calls the handler's fill. */
 static ssize_t fill_buf(struct reply_stream *s, struct h2d_req *req, char *buf, size_t cap)
 {
-	struct crash_call call;
 	ssize_t n;
 
-	handler_call_enter(&call, req, req->handler);
-	n = s->fill(req, req->handler_state, buf, cap);
-	HANDLER_MUST(req, n <= (ssize_t)cap, FILL);
-	handler_call_exit();
+	HANDLER_CALL_DO(req, n = s->fill(req, req->handler_state, buf, cap);
+			HANDLER_MUST(req, n <= (ssize_t)cap, FILL));
 	return n;
 }
 
@@ -96,17 +92,11 @@ static const struct trailers *stream_trailers(const struct body *b)
 	return s->trailers;
 }
 
-static void stream_close(struct body *b)
-{
-	(void)b; /* in the arena */
-}
-
 static const struct body_ops stream_ops = {
 	.name = "stream",
 	.ready = stream_ready,
 	.emit = stream_emit,
 	.trailers = stream_trailers,
-	.close = stream_close,
 };
 
 /* NULL: the request has its answer. */

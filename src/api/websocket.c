@@ -32,17 +32,12 @@ static uint64_t idle_ms(const struct websocket *ws)
 
 static void tell_room(struct websocket *ws)
 {
-	struct crash_call call;
-
 	if (!ws->refused || ws->state != WEBSOCKET_OPEN ||
 		websocket_waiting(ws) > websocket_send_max(ws) / 2)
 		return;
 	ws->refused = false;
-	if (ws->kind->room == NULL)
-		return;
-	handler_call_enter(&call, ws->req, ws->req->handler);
-	ws->kind->room(ws->req, ws->req->handler_state);
-	handler_call_exit();
+	if (ws->kind->room != NULL)
+		HANDLER_CALL_DO(ws->req, ws->kind->room(ws->req, ws->req->handler_state));
 }
 
 static void turn(struct task *t)

@@ -23,14 +23,11 @@ void websocket_drop(struct websocket *ws)
 
 static void deliver(struct websocket *ws, struct slice message)
 {
-	struct crash_call call;
 	enum h2d_ws_kind kind = ws->in.ws.message == WS_TEXT ? H2D_WS_TEXT : H2D_WS_BINARY;
 
-	if (ws->state != WEBSOCKET_OPEN)
-		return;
-	handler_call_enter(&call, ws->req, ws->req->handler);
-	ws->kind->message(ws->req, ws->req->handler_state, kind, message.p, message.n);
-	handler_call_exit();
+	if (ws->state == WEBSOCKET_OPEN)
+		HANDLER_CALL_DO(ws->req, ws->kind->message(ws->req, ws->req->handler_state, kind,
+						 message.p, message.n));
 }
 
 /* A message in one piece is not copied. */

@@ -61,16 +61,14 @@ bool websocket_has_room(struct websocket *ws, size_t n)
 
 static void call_closed(struct websocket *ws, enum ws_code code, struct slice reason)
 {
-	struct crash_call call;
 	char text[WS_CLOSE_MAX + 1] = "";
 
 	if (ws->kind->closed == NULL)
 		return;
 	if (reason.n > 0)
 		memcpy(text, reason.p, reason.n);
-	handler_call_enter(&call, ws->req, ws->req->handler);
-	ws->kind->closed(ws->req, ws->req->handler_state, code, text, reason.n);
-	handler_call_exit();
+	HANDLER_CALL_DO(
+		ws->req, ws->kind->closed(ws->req, ws->req->handler_state, code, text, reason.n));
 }
 
 void websocket_end(struct websocket *ws, enum ws_code code, struct slice reason)
@@ -178,16 +176,10 @@ static int out_emit(struct body *b, size_t n, struct outq *q)
 	return 0;
 }
 
-static void out_close(struct body *b)
-{
-	(void)b; /* freed with the hook */
-}
-
 static const struct body_ops out_ops = {
 	.name = "websocket",
 	.ready = out_ready,
 	.emit = out_emit,
-	.close = out_close,
 };
 
 void websocket_body(struct body *b, struct websocket *ws)

@@ -60,9 +60,7 @@ static void work_finish(struct work *w)
 		handler_call_exit();
 		return;
 	}
-	handler_call_enter(&call, req, req->handler);
-	done(req, req->handler_state, arg);
-	handler_call_exit();
+	HANDLER_CALL_DO(req, done(req, req->handler_state, arg));
 }
 
 static void ended(void *ctx)

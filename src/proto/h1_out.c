@@ -5,7 +5,6 @@
 #include "http/reason.h"
 #include "proto/h1.h"
 #include "request/pace.h"
-#include "request/trailers.h"
 
 /* Small pieces, collected before they go to the outq. */
 struct text {

@@ -222,8 +222,7 @@ void h1_stream_refuse(struct h1_stream *s, int status)
 
 void h1_stream_fault(struct h1_stream *s, const struct err *err)
 {
-	err_log(err, req_client(&s->req));
-	req_record_error(&s->req.record, err);
+	req_fault(&s->req, err);
 	if (err->h2_code != 0)
 		COUNT(protocol_errors, 1);
 	h1_stream_refuse(s, err->status);

@@ -18,7 +18,6 @@
 #include "proto/window.h"
 #include "request/req_body.h"
 #include "request/req_field.h"
-#include "request/trailers.h"
 
 /*
  * Replies made before they are turned into bytes. With a hundred, the memory of the first has left

@@ -32,8 +32,7 @@ static bool patience_ends(struct h2_patience *p, enum h2_patience_for for_what, 
 static void timed_out(struct h2_stream *s, const struct err *err)
 {
 	COUNT(timeouts, 1);
-	err_log(err, req_client(&s->req));
-	req_record_error(&s->req.record, err);
+	req_fault(&s->req, err);
 }
 
 static void reset(struct h2_stream *s, uint32_t code)

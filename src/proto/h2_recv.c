@@ -117,8 +117,7 @@ static __attribute__((noinline)) int trailer(
 	const struct err *err = s != NULL ? req_body_trailer(&s->req, name, value) : NULL;
 
 	if (err != NULL) {
-		err_log(err, req_client(&s->req));
-		req_record_error(&s->req.record, err);
+		req_fault(&s->req, err);
 		req_refuse(&s->req, err->status);
 	}
 	return drop_field(h2, name.n + value.n);
@@ -249,8 +248,7 @@ static void refuse_nameless(struct h2 *h2, struct h2_stream *s)
 		field_find(s->req.fields, s->req.nfields, SLICE("host")) != NULL)
 		return;
 	s->nameless = true;
-	err_log(ERR_HOST, req_client(&s->req));
-	req_record_error(&s->req.record, ERR_HOST);
+	req_fault(&s->req, ERR_HOST);
 	h2->header_open = false;
 }
 

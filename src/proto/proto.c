@@ -1,26 +1,57 @@
 /*
  * proto: finds a connection's protocol, and describes it: compares the first bytes with HTTP/2's
- * preface, and names the reasons of streams to wait (proto_why.def). Never reads from a socket.
+ * preface, and names the reasons of streams to wait (proto_why.def). Refuses requests whose handler
+ * does not answer. Never reads from a socket.
  */
 #include "proto/proto.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "request/handler_late.h"
+#include "base/counters.h"
+#include "request/handler_rule.h"
 
 const struct proto_why_row proto_whys[PROTO_WHYS] = {
 #define PROTO_WHY(name, text, wait, help) { text, PROTO_##wait },
 #include "proto/proto_why.def"
 };
 
+/* --- handlers that do not answer ---------------------------------------------------------------
+ */
+
+enum { LOOK_MAX_MS = 2000 }; /* a late loop is not the handler's fault */
+
+static void give_up(struct h2d_req *req)
+{
+	struct slice route = req_record_route_name(req->env->conf.routes, req->record.route);
+
+	COUNT(timeout_handler, 1);
+	HANDLER_SLIP(req, "route %.*s: no answer for %" PRIu64 " seconds; sending %d",
+		SLICE_ARG(route), req->env->conf.handler_ms / 1000, ERR_TIMEOUT_HANDLER->status);
+	req_record_error(&req->record, ERR_TIMEOUT_HANDLER);
+	req_refuse(req, ERR_TIMEOUT_HANDLER->status);
+}
+
 void proto_look_at(struct h2d_req *req, enum proto_why why, uint64_t now_ms)
 {
 	/* A handler that gives no credit back keeps its body waiting. */
 	bool waits = why == PROTO_WHY_HANDLER || (why == PROTO_WHY_TAKE && req->taken > 0);
+	struct handler_late *late = &req->late;
+	uint32_t ms = (uint32_t)now_ms - late->looked_ms;
+	bool began = !waits || !req->owes || req->hook != NULL ||
+		     late->bytes_in != (uint32_t)req->record.bytes_in;
 
-	handler_late_look(req, waits, now_ms);
+	late->looked_ms = (uint32_t)now_ms;
+	late->bytes_in = (uint32_t)req->record.bytes_in;
+	late->ms = began || !late->looked ? 0 : late->ms + (ms < LOOK_MAX_MS ? ms : LOOK_MAX_MS);
+	late->looked = true;
+	if (req->env->conf.handler_ms > 0 && late->ms >= req->env->conf.handler_ms)
+		give_up(req);
 }
+
+/* --- protocols ---------------------------------------------------------------------------------
+ */
 
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT])
 {

@@ -67,30 +67,57 @@ static int lost_emit(struct body *b, size_t n, struct outq *q)
 	return -1;
 }
 
-static void lost_close(struct body *b)
-{
-	(void)b;
-}
-
 /* Replaces a refused source: there is more, but it is lost. */
 static const struct body_ops lost_ops = {
 	.name = "lost",
 	.ready = lost_ready,
 	.emit = lost_emit,
-	.close = lost_close,
 };
 
 void body_ask(struct body *b, struct lender *lender)
 {
 	if (b->ops == NULL || b->ops->ask == NULL || b->ops->ask(b, lender))
 		return;
-	b->ops->close(b);
+	if (b->ops->close != NULL)
+		b->ops->close(b);
 	b->ops = &lost_ops;
 }
 
 void body_close(struct body *b)
 {
-	if (b->ops != NULL)
+	if (b->ops != NULL && b->ops->close != NULL)
 		b->ops->close(b);
 	body_none(b);
+}
+
+/* --- trailers --------------------------------------------------------------------------------- */
+
+static struct trailers *trailers_make(struct arena *arena)
+{
+	struct trailers *t = arena_alloc(arena, sizeof(*t));
+
+	if (t != NULL) {
+		t->n = 0;
+		t->size = 0;
+	}
+	return t;
+}
+
+int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, struct slice name,
+	struct slice value)
+{
+	struct trailers *t = *trailers != NULL ? *trailers : trailers_make(arena);
+	struct field copy;
+
+	if (t == NULL)
+		return -1;
+	*trailers = t;
+	t->size += name.n + value.n + 32;
+	if (t->n == TRAILERS_MAX || t->size > limit)
+		return 1;
+	copy = (struct field){ arena_dup(arena, name), arena_dup(arena, value) };
+	if (copy.name.p == NULL || copy.value.p == NULL)
+		return -1;
+	t->v[t->n++] = copy;
+	return 0;
 }

@@ -10,9 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/arena.h"
 #include "base/outq.h"
 #include "base/ref.h"
 #include "h2d/handler.h"
+#include "http/field.h"
 
 enum { BODY_LATER = -1, BODY_FAILED = -2 };
 
@@ -21,8 +23,29 @@ enum { BODY_RANGE_MAX = 1 << 20 };
 
 #define BODY_UNKNOWN UINT64_MAX
 
+/*
+ * trailers: headers after the content (RFC 9110, 6.5), of a request or of a response; never mixed
+ * with those before it, as few are allowed so late. They live as long as their request.
+ */
+enum {
+	TRAILERS_MAX = 32,
+	TRAILERS_SIZE = 32000, /* of a response's; a request's have the limit of its head */
+};
+
+struct trailers {
+	unsigned n;
+	size_t size; /* of names, values and 32 each, like headers (RFC 9113, 6.5.2) */
+	struct field v[TRAILERS_MAX];
+};
+
+/*
+ * Adds a copy of a header to *trailers, which is made if it is NULL. 0; 1: there are too many, or
+ * they exceed limit bytes; -1: memory is out.
+ */
+int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, struct slice name,
+	struct slice value);
+
 struct body;
-struct trailers; /* request/trailers.h */
 
 struct body_ops {
 	const char *name;
@@ -57,7 +80,8 @@ struct body_ops {
 	/* emit() may put ranges: ready() is called with BODY_RANGE_MAX, if the connection takes
 	 * them. */
 	bool ranges;
-	/* Frees the source; called exactly once, whether or not it was read to its end. */
+	/* Frees the source; called exactly once, whether or not it was read to its end. NULL: it
+	 * has nothing of its own. */
 	void (*close)(struct body *b);
 };
 

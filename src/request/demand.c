@@ -2,7 +2,7 @@
  * demand: asks one location after the other. Called by gate.c; traces refusals here, with their
  * lines.
  */
-#include "request/demand.h"
+#include "request/gate.h"
 
 #include "auth/auth_queue.h"
 #include "http/coding.h"

@@ -8,15 +8,16 @@
 #include <inttypes.h>
 
 #include "auth/auth_queue.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "http/authority.h"
-#include "request/demand.h"
 #include "request/handler_choice.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 #include "rules/redirect.h"
 #include "share/access.h"
+#include "share/tally.h"
 
 #define ACME "/.well-known/acme-challenge/" /* RFC 8555, 8.3 */
 
@@ -65,22 +66,8 @@ static void tell_verdict(struct h2d_req *req, const struct auth *auth, enum auth
 	};
 
 	TRACE_STEP(req, AUTH, &auth->at, "\"%s\" %s", auth->file, texts[verdict]);
-	if (verdict != AUTH_REFUSED)
-		return;
-	err_log(ERR_PASSWORD_WRONG, req_client(req));
-	req_record_error(&req->record, ERR_PASSWORD_WRONG);
-}
-
-/* Not now: RFC 6585, 4; RFC 9110, 10.2.3. */
-static void come_back(struct h2d_req *req, const struct err *err, const struct auth_wait *wait)
-{
-	char *s = arena_printf(&req->arena, "%" PRIu64, (wait->retry_ms + 999) / 1000);
-
-	err_log(err, req_client(req));
-	req_record_error(&req->record, err);
-	reply_add(req, SLICE("retry-after"),
-		s != NULL && wait->retry_ms > 0 ? slice_str(s) : SLICE("1"));
-	reply_error(req, err->status);
+	if (verdict == AUTH_REFUSED)
+		req_fault(req, ERR_PASSWORD_WRONG);
 }
 
 static void gate_answer(struct h2d_req *req, const struct auth *auth, enum auth_verdict verdict,
@@ -98,10 +85,10 @@ static void gate_answer(struct h2d_req *req, const struct auth *auth, enum auth_
 			reply_error(req, 401);
 		break;
 	case AUTH_BUSY:
-		come_back(req, ERR_PASSWORD_LINE, wait);
+		reply_later(req, ERR_PASSWORD_LINE, wait->retry_ms);
 		break;
 	case AUTH_DELAYED:
-		come_back(req, ERR_PASSWORD_DELAY, wait);
+		reply_later(req, ERR_PASSWORD_DELAY, wait->retry_ms);
 		break;
 	default:
 		reply_error(req, 503);
@@ -438,4 +425,70 @@ enum gate_result gate_pass_file(struct h2d_req *req, struct slice path, gate_don
 	if (!req->site->guarded || req->conn->admin)
 		return GATE_GO;
 	return let_in(req, path, done, ctx);
+}
+
+/* --- the rate of requests -----------------------------------------------------------------------
+ */
+
+static void trace_rate(struct h2d_req *req, bool holds, uint64_t wait_ns)
+{
+	const struct rate *r = req->location->requests;
+	const char *what = "; the client does not exceed it";
+
+	if (req->env->tally == NULL)
+		what = ", over all workers";
+	else if (!holds)
+		what = "; the client is exempt";
+	else if (wait_ns > 0)
+		what = req->env->sites->dry_run ? "; the client exceeds it, but dry-run is on"
+						: "; the client exceeds it: refused";
+	trace_step(req, TRACE_RATE, TRACE_AT(req->location, requests),
+		"limits each client to %" PRIu64 ", burst %" PRIu64 "%s",
+		UINT64_C(1000000000) / r->cost_ns, r->depth_ns / r->cost_ns, what);
+}
+
+/* Answers a client over its rate. */
+static __attribute__((cold, noinline)) bool over(struct h2d_req *req, uint64_t wait_ns)
+{
+	if (req->env->sites->dry_run) {
+		err_log_dry(ERR_REQUEST_RATE, req_client(req));
+		return true;
+	}
+	reply_later(req, ERR_REQUEST_RATE, (wait_ns + 999999) / 1000000);
+	return false;
+}
+
+/* A traced request, a possible health check, or one of an exempt client, or of a client other than
+ * the peer. */
+static __attribute__((noinline)) bool take_slowly(struct h2d_req *req)
+{
+	const struct rate *rate = req->location->requests;
+	uint64_t mark, wait_ns = 0;
+	bool holds;
+
+	/* Load balancers request it all the time. */
+	if (site_is_health(req->site, req->path))
+		return true;
+	holds = req_limited(req, &mark);
+	if (holds)
+		wait_ns = tally_take(req->env->tally, mark, rate, rate->cost_ns, clock_us());
+	if (__builtin_expect(req->env->conf.traced, false))
+		trace_rate(req, holds, wait_ns);
+	return wait_ns == 0 || over(req, wait_ns);
+}
+
+bool gate_take_request(struct h2d_req *req)
+{
+	uint64_t wait_ns, now_us = clock_us(); /* first: registers are free for the rest */
+	const struct account *a = req->conn->account;
+	const struct rate *rate = req->location->requests;
+	const struct http_env *env = req->env;
+
+	if (__builtin_expect(req->path.n == req->site->health.n || req->client != NULL ||
+				     env->tally == NULL || a == NULL || a->limited == 0 ||
+				     env->conf.traced,
+		    false))
+		return take_slowly(req);
+	wait_ns = tally_take(env->tally, a->limited, rate, rate->cost_ns, now_us);
+	return __builtin_expect(wait_ns == 0, true) || over(req, wait_ns);
 }

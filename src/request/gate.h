@@ -10,6 +10,15 @@
 
 #include "request/req.h"
 
+/* Counts one more request of a client, for its location's rate: over that it is refused, or only
+ * logged (dry-run). False: it was answered 429, before the gate, so that refusals cost little. */
+bool gate_take_request(struct h2d_req *req);
+
+static inline bool gate_request(struct h2d_req *r)
+{
+	return __builtin_expect(r->location->requests == NULL, true) || gate_take_request(r);
+}
+
 enum gate_result {
 	GATE_GO,       /* the rules are met: the handler's turn */
 	GATE_ANSWERED, /* the request was answered here */
@@ -31,5 +40,27 @@ enum gate_result gate_pass_file(struct h2d_req *req, struct slice path, gate_don
 
 /* A waiting request is gone: cancels the check. */
 void gate_leave(struct h2d_req *req);
+
+/*
+ * demand: the combined rules of all locations for a path: each of them must admit the request. Made
+ * by the gate for each request of a guarded site; borrows from the site, and never answers.
+ */
+struct demand {
+	bool hidden;             /* a name of the path is never served */
+	bool in;                 /* by address */
+	bool known;              /* by the subject of its certificate */
+	unsigned refused;        /* methods, 1 << enum h2d_method */
+	const struct auth *auth; /* NULL: no password */
+};
+
+/*
+ * Combines the rules of the path's location; of a directory's index files, or of the files whose
+ * extension the path omits; and of the file beside which one with a coding's extension is. false:
+ * memory is out.
+ */
+bool demand_of(struct demand *d, struct h2d_req *req, struct slice path);
+
+/* True if the method of req is refused: a resumed upload was begun by PUT or POST. */
+bool demand_refuses_method(const struct demand *d, const struct h2d_req *req);
 
 #endif

@@ -7,7 +7,7 @@
  * each removes it at its end. A mark found at the end of a call was therefore set during it; it may
  * have begun up to LOOK_MS before.
  */
-#include "request/handler_slow.h"
+#include "request/handler_call.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -3,12 +3,14 @@
  * the request core and by the file replies of files/. Never reads content.
  */
 #include "request/reply.h"
-#include "request/pace.h"
+
+#include <inttypes.h>
 
 #include "base/log.h"
 #include "http/page.h"
 #include "http/reason.h"
 #include "request/handler_call.h"
+#include "request/pace.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 #include "request/req_id.h"
@@ -428,4 +430,13 @@ void reply_error(struct h2d_req *req, int status)
 {
 	if (!req->reply.ready)
 		reply_page(req, status);
+}
+
+void reply_later(struct h2d_req *req, const struct err *err, uint64_t ms)
+{
+	const char *s = arena_printf(&req->arena, "%" PRIu64, (ms + 999) / 1000);
+
+	req_fault(req, err);
+	reply_add(req, SLICE("retry-after"), s != NULL && ms > 0 ? slice_str(s) : SLICE("1"));
+	reply_error(req, err->status);
 }

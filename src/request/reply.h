@@ -7,6 +7,7 @@
 #define H2D_REQUEST_REPLY_H
 
 #include "base/conf_pos.h"
+#include "base/err.h"
 #include "http/field.h"
 #include "request/body.h"
 
@@ -115,5 +116,9 @@ void reply_error_page(
 
 /* Does h2d_reply_error(), unless a reply was given already. */
 void reply_error(struct h2d_req *req, int status);
+
+/* Answers a client that may try again after ms (0: soon), and logs err: RFC 6585, 4; RFC 9110,
+ * 10.2.3. */
+void reply_later(struct h2d_req *req, const struct err *err, uint64_t ms);
 
 #endif

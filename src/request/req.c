@@ -3,7 +3,6 @@
  * Called by protocols and by handlers through h2d/handler.h; independent of the protocol.
  */
 #include "request/req.h"
-#include "share/account.h"
 
 #include <stdlib.h>
 
@@ -12,12 +11,12 @@
 #include "request/gate.h"
 #include "request/handler_call.h"
 #include "request/handler_choice.h"
-#include "request/limits.h"
 #include "request/pace.h"
 #include "request/req_body.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 #include "request/trace.h"
+#include "share/account.h"
 
 enum {
 	/* Memory of one request beside its head: also for a reply by h2d_reply_bytes(). */
@@ -83,20 +82,14 @@ static const struct err *read_line(struct h2d_req *req)
 	return err;
 }
 
-/* Answers a mistake of the peer, and logs it, because the access log has only the status. */
-static void wrong(struct h2d_req *req, const struct err *err)
+/* Answers a mistake of the peer; of the target: logged with that. */
+static void wrong(struct h2d_req *req, const struct err *err, bool target)
 {
 	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
-	err_log(err, req_client(req));
-	req_record_error(&req->record, err);
-	reply_error(req, err->status);
-}
-
-/* Answers a mistake in the target, and logs it with the target. */
-static void wrong_target(struct h2d_req *req, const struct err *err)
-{
-	TRACE_STEP(req, FAULT, NULL, "%s", err->text);
-	err_log_about(err, req_client(req), req->target);
+	if (target)
+		err_log_about(err, req_client(req), req->target);
+	else
+		err_log(err, req_client(req));
 	req_record_error(&req->record, err);
 	reply_error(req, err->status);
 }
@@ -119,8 +112,7 @@ static void too_large(struct h2d_req *req)
 {
 	TRACE_STEP(req, LIMIT, TRACE_AT(req->location, body_size),
 		"refuses the request: its body is too large");
-	err_log(ERR_BODY_TOO_LARGE, req_client(req));
-	req_record_error(&req->record, ERR_BODY_TOO_LARGE);
+	req_fault(req, ERR_BODY_TOO_LARGE);
 	req_refuse(req, ERR_BODY_TOO_LARGE->status);
 }
 
@@ -135,6 +127,20 @@ static bool own_params(struct h2d_req *req)
 			return false;
 	}
 	return true;
+}
+
+/* The handler was chosen. */
+static void set_route(struct h2d_req *req)
+{
+	const struct http_env *env = req->env;
+
+	if (req->match.route != NULL)
+		req->record.route =
+			REQ_ROUTE_ROWS + (uint32_t)(req->match.route - env->conf.routes->routes);
+	else if (req->handler == env->conf.fallback)
+		req->record.route = REQ_ROUTE_FILES;
+	else
+		req->record.route = REQ_ROUTE_HEALTH;
 }
 
 /* All rules of the configuration are met: the handler's turn. */
@@ -165,7 +171,7 @@ static void start_handler(struct h2d_req *req)
 		}
 	}
 	req->handler = handler;
-	req_record_route(req);
+	set_route(req);
 	if (body == H2D_BODY_STREAM)
 		req_body_take(req);
 	handler_call_start(req);
@@ -191,8 +197,7 @@ static void lose_bytes(struct h2d_req *req, const struct err *err)
 		req_refuse(req, err->status);
 		return;
 	}
-	err_log(err, req_client(req));
-	req_record_error(&req->record, err);
+	req_fault(req, err);
 	req_cut(req);
 }
 
@@ -247,14 +252,14 @@ void req_start(struct h2d_req *req)
 	err = read_line(req);
 	if (__builtin_expect(req->env->conf.traced, false))
 		trace_site(req);
-	if (!limits_pass(req))
+	if (!gate_request(req))
 		return;
 	if (req->head_too_large) {
-		wrong(req, ERR_FIELDS_TOO_LARGE);
+		wrong(req, ERR_FIELDS_TOO_LARGE, false);
 		return;
 	}
 	if (!well_formed) {
-		wrong(req, ERR_HOST);
+		wrong(req, ERR_HOST, false);
 		return;
 	}
 	if (req->method == H2D_METHOD_UNKNOWN && (err != NULL || !opens_tunnel(req))) {
@@ -268,7 +273,7 @@ void req_start(struct h2d_req *req)
 		return;
 	}
 	if (err != NULL) {
-		wrong_target(req, err);
+		wrong(req, err, true);
 		return;
 	}
 	switch (gate_pass(req, gate_decided)) {

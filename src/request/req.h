@@ -14,10 +14,10 @@
 #include "base/arena.h"
 #include "base/conf_pos.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"
-#include "request/belonging.h"
 #include "request/body_queue.h"
 #include "request/reply.h"
 #include "request/req_record.h"
@@ -115,7 +115,6 @@ struct pace;       /* request/pace.h */
 struct pacer;      /* request/pace.h */
 struct params;     /* api/params.c */
 struct tally;      /* share/tally.h */
-struct trailers;   /* request/trailers.h */
 struct trace_step; /* request/trace.h */
 
 /* Settings of all requests of a worker, constant while it serves. */
@@ -182,9 +181,35 @@ enum req_body_state {
 	REQ_BODY_STATES
 };
 
+/*
+ * belonging: an object that a handler has begun for a request and that ends with it: a timer, a job
+ * of a thread, a waker, a subscription. A member of its owner, which adds it on the loop and ends
+ * it.
+ */
+struct belonging {
+	struct list node; /* of the request's */
+	/* The request is gone: called after gone(), already off the list. */
+	void (*leave)(struct belonging *b);
+};
+
+/* all: zeroed by its owner, until the first is added. */
+static inline void belonging_add(
+	struct list *all, struct belonging *b, void (*leave)(struct belonging *b))
+{
+	if (all->next == NULL)
+		list_init(all);
+	b->leave = leave;
+	list_append(all, &b->node);
+}
+
+static inline bool belonging_any(const struct list *all)
+{
+	return all->next != NULL && !list_empty(all);
+}
+
 enum { REQ_ARENA_FIRST = 1024, REQ_ID_BYTES = 16 };
 
-/* Time spent waiting for a handler alone; request/handler_late.c's own. */
+/* Time spent waiting for a handler alone; proto_look_at()'s own. */
 struct handler_late {
 	uint32_t ms;
 	uint32_t looked_ms, bytes_in; /* at the last check, modulo 2^32 */
@@ -230,7 +255,7 @@ struct h2d_req {
 	struct slice path, query;
 	struct params *query_params; /* api/params.c; NULL: not requested */
 	char *cookies;               /* a copy in which values end; NULL: not requested */
-	struct trailers *trailers;   /* request/trailers.h; NULL: none, or dropped */
+	struct trailers *trailers;   /* NULL: none, or dropped */
 	struct params *form_params;  /* of the body; NULL: none was read */
 	struct slice user;     /* authenticated; n 0: no password was requested, or it was wrong */
 	struct slice id;       /* request/req_id.h; n 0: not requested */
@@ -275,6 +300,9 @@ void req_body(struct h2d_req *req, const void *data, size_t n);
 
 /* Takes back an unsent reply, so that the request can be refused. */
 void req_retract(struct h2d_req *req);
+
+/* Logs a mistake of the peer, because the access log has only the status, and notes it. */
+void req_fault(struct h2d_req *req, const struct err *err);
 
 /* For sources: bytes may be ready again. */
 void req_resume(struct h2d_req *req);

@@ -6,7 +6,6 @@
 #include "request/req_body.h"
 
 #include "request/handler_call.h"
-#include "request/trailers.h"
 
 const struct states req_body_states = {
 	.of = "body",
@@ -203,7 +202,7 @@ void req_body_leave(struct h2d_req *req)
 	const struct req_hook *hook = req->hook;
 
 	req->hook = NULL;
-	if (hook != NULL)
+	if (hook != NULL && hook->gone != NULL)
 		hook->gone(req);
 	req_body_over(req);
 	if (req->body_task.fn != NULL)

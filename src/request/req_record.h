@@ -51,9 +51,6 @@ static inline uint64_t req_record_now(bool timed)
 	return timed ? clock_read_us() : clock_us();
 }
 
-/* Called when the handler was chosen. */
-void req_record_route(struct h2d_req *req);
-
 /* Notes a peer's mistake, when it is answered or the stream ends; the first one counts. */
 static inline void req_record_error(struct req_record *r, const struct err *err)
 {

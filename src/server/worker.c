@@ -18,7 +18,7 @@
 #include "conf/conf_handlers.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
-#include "request/handler_slow.h"
+#include "request/handler_call.h"
 #include "server/http_env.h"
 #include "server/worker_state.h"
 #include "share/account.h"

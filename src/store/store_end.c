@@ -20,12 +20,9 @@
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n)
 {
 	struct h2d_req *req = s->req;
-	struct crash_call call;
 
 	store_go(s, STORE_ANSWER);
-	handler_call_enter(&call, req, req->handler);
-	s->done(req, req->handler_state, status, files, n);
-	handler_call_exit();
+	HANDLER_CALL_DO(req, s->done(req, req->handler_state, status, files, n));
 	req_unhook(req);
 	store_leave(s);
 }
@@ -60,8 +57,7 @@ void store_fail(struct store *s, struct store_result r)
 			LEVEL_ERROR, "upload to %s%s: %s", s->tree, s->work.dir, strerror(r.error));
 		COUNT(limit_quota, err == ERR_STORE_FULL);
 	} else {
-		err_log(err, req_client(req));
-		req_record_error(&req->record, err);
+		req_fault(req, err);
 	}
 	if (s->work.part == NULL || !store_resume_failed(s, err)) {
 		store_answer(s, err->status, NULL, 0);

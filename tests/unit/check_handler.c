@@ -8,7 +8,6 @@
 #include "base/crash.h"
 #include "event/loop.h"
 #include "req_unit.h"
-#include "request/trailers.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -132,7 +131,7 @@ TEST(length)
 {
 	req_start(&req);
 	ck_assert_int_eq(h2d_req_length(&req), -1);
-	req_field_add(&req, SLICE("content-length"), SLICE("9223372036854775807"));
+	req.body_length = INT64_MAX;
 	ck_assert_int_eq(h2d_req_length(&req), INT64_MAX);
 	req.has_body = false;
 	ck_assert_int_eq(h2d_req_length(&req), 0);

@@ -1,5 +1,5 @@
 /* check_limits: whose requests are counted together, who is refused and how, and who is not. */
-#include "request/limits.h"
+#include "request/pace.h"
 
 #include "base/clock.h"
 #include "req_unit.h"
