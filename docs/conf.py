@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import textwrap
 
 from docutils import nodes
@@ -11,6 +12,8 @@ from pygments import lexer, token
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 MAN = pathlib.Path(os.environ["H2D_MAN"])
+sys.path.insert(0, str(TOP / "docs"))
+import tables  # noqa: E402
 # Pages whose text is not in docs/.
 ELSEWHERE = {"reference/h2d": MAN / "h2d.8", "reference/h2d.conf": MAN / "h2d.conf.5", "security": TOP / "SECURITY.md",
 	"hacking": TOP / "HACKING.md", "handlers/tutorial": TOP / "TUTORIAL.md"}
@@ -32,6 +35,8 @@ def read(app, name, source):
 		target = pathlib.Path(os.path.normpath(page.parent / m[2]))
 		target = next((TOP / "docs" / (other + ".md") for other, path in ELSEWHERE.items() if path == target), target)
 		return "[%s](%s)" % (m[1], os.path.relpath(target, (TOP / "docs" / name).parent)) if TOP / "docs" in target.parents else m[1]
+	if name in tables.PAGES:
+		source[0] += tables.PAGES[name]()
 	if page.parent == MAN:
 		text = subprocess.run(["mandoc", "-T", "html", "-O", "fragment,toc", page], stdout=subprocess.PIPE, text=True, check=True).stdout
 		# mandoc links a term up to its first escaped "-".

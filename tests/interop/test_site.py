@@ -28,7 +28,7 @@ class Page(html.parser.HTMLParser):
 		attributes = dict(attributes)
 		self.ids.add(attributes.get("id"))
 		self.links += [attributes["href"]] if tag == "a" and "href" in attributes else []
-		self.loads += [attributes[name] for name in ("src", "href") if tag != "a" and name in attributes]
+		self.loads += [attributes[name] for name in ("src", "href") if tag != "a" and not attributes.get(name, "data:").startswith("data:")]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,20 @@ def test_each_link_leads_somewhere(site):
 		for link in page.links:
 			target, place = urllib.parse.urldefrag(urllib.parse.urljoin(url, link))
 			assert target not in pages or urllib.parse.unquote(place) in pages[target].ids, (url, link)
+
+
+@pytest.mark.parametrize("page, rows, words", [
+	("metrics", None, ["h2d_requests_total", "h2d_connections_accepted_total", "h2d_handshake_seconds", "h2d_reloads_total", "h2d_cache_entries", "worker-connections"]),
+	("errors", "base/err.def ERR", ["431 Request Header Fields Too Large", "ENHANCE_YOUR_CALM", "Without a response", "multipart: too many parts"]),
+	("options", "cli/options.def OPTION", ["--explain", "-V", "the same as the option above"])])
+def test_a_table(site, page, rows, words):
+	"""Each row of the source is one of the page."""
+	with urllib.request.urlopen("%sreference/%s.html" % (site, page), timeout=60) as answer:
+		text = answer.read().decode()
+	assert all(word in text for word in words)
+	if rows:
+		path, macro = rows.split()
+		assert text.count("<tr") - text.count("<thead") == len(re.findall(r"^%s\(" % macro, (TOP / "src" / path).read_text(), re.M))
 
 
 def test_the_search_knows_keys_and_pages(site):
