@@ -19,6 +19,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "TUTORIAL.md").read_text()
 PATIENT = 900  # seconds: it compiles
 BUILD = pathlib.Path(H2D).parent.parent
+PAGES = sorted(page for page in (TOP / "docs/handlers").glob("*.md") if page.stem not in ("api", "tutorial"))
 
 
 def steps(text):
@@ -277,6 +278,17 @@ def test_dev(tree):
 		assert "h2d" in dev.get("/")[1]
 	pid = next((tree / "build-dev-edited" / "dev").glob("h2d.pid"), None)
 	assert pid is None or not pid.read_text().strip() or not os.path.exists("/proc/" + pid.read_text().strip())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page(page, tmp_path):
+	text = page.read_text()
+	written = [what for kind, what in steps(text) if kind == "write"]
+	assert written and len(text.splitlines()) <= 90
+	for path, code in written:
+		source = tmp_path / pathlib.Path(path).name
+		source.write_text(code)
+		subprocess.run(["cc", "-std=c11", "-I", TOP / "include", "-Wall", "-Wextra", "-Werror", "-c", "-o", tmp_path / "page.o", source], check=True)
 
 
 def test_what_is_installed(tmp_path):
