@@ -99,6 +99,23 @@ int reply_vary(struct h2d_req *req, struct slice value)
 	return joined > 0 ? 0 : -1;
 }
 
+/* Removes the response's own headers that the configuration does not admit. */
+static void drop_configured(struct h2d_req *req)
+{
+	struct reply *r = &req->reply;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->nfields; i++) {
+		const struct site_removed *rule = site_removal(req->location, r->fields[i].name);
+
+		if (rule == NULL || rule->outer_only)
+			r->fields[kept++] = r->fields[i];
+		else
+			TRACE_STEP(req, REMOVE, &rule->at, "%.*s", SLICE_ARG(rule->name));
+	}
+	r->nfields = kept;
+}
+
 /* Adds the configuration's headers after all of the response's own. False: no room. */
 static bool add_configured(struct h2d_req *req, int status)
 {
@@ -170,6 +187,8 @@ static bool complete(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
 
+	if (location != NULL && location->nremoved > 0)
+		drop_configured(req);
 	add_own(req, status);
 	return location == NULL || (location->nheaders == 0 && location->cache_control.n == 0) ||
 	       add_configured(req, status);

@@ -179,6 +179,14 @@ bool site_hides(const struct location *location, struct slice path)
 	return false;
 }
 
+const struct site_removed *site_removal(const struct location *location, struct slice name)
+{
+	for (unsigned i = 0; i < location->nremoved; i++)
+		if (slice_eq(location->removed[i].name, name))
+			return &location->removed[i];
+	return NULL;
+}
+
 /* A title that is a prefix of path need not own it: "/a" does not own "/ab". */
 static const struct location *location_by_prefix(const struct site *s, struct slice path)
 {

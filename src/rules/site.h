@@ -57,6 +57,8 @@ enum { SITE_HEADERS_MAX = 24 };
  *   x-content-type-options of uploads, the policy of its own pages, www-authenticate). Headers that
  *   may recur and add up (link, server-timing, set-cookie) are added besides, and vary is joined to
  *   an existing one.
+ * - removed headers are those of the response itself, first, except the ones for safety. Those of
+ *   outer blocks are not in headers, so that a block can replace one.
  * - cache_control is sent with 200, 203, 204, 206, 301, 302, 304, 307 and 308 that have none of
  *   their own; never with an error.
  * Responses on admin listeners get none of them.
@@ -79,6 +81,13 @@ struct location_at {
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
+/* A header that responses lack. */
+struct site_removed {
+	struct slice name; /* lower case */
+	bool outer_only;   /* the response's own stays: only that of outer blocks is not added */
+	struct conf_pos at;
+};
+
 /* A fixed answer to every request. */
 struct returned {
 	int status;
@@ -92,6 +101,8 @@ struct location {
 	struct slice cache_control;  /* n 0: none */
 	const struct field *headers; /* added to every response, outer block's first */
 	unsigned nheaders;
+	const struct site_removed *removed; /* from every response; outer block's first */
+	unsigned nremoved;
 	unsigned root;                 /* number of its tree in struct doc_roots */
 	const struct file_rule *rules; /* by names of files; the first that matches */
 	unsigned nrules;
@@ -221,6 +232,9 @@ bool site_hides_name(const struct location *location, struct slice path);
 
 /* True if a segment of path is. */
 bool site_hides(const struct location *location, struct slice path);
+
+/* The rule that removes headers of that name; NULL: none. */
+const struct site_removed *site_removal(const struct location *location, struct slice name);
 
 /* The location for path (decoded by path_parse()). Never NULL. Inline for a site without any, as
  * most. */

@@ -167,6 +167,36 @@ def test_headers_on_every_status(h2d, speak):
 		assert [v for n, v in answer.headers if n == "content-security-policy"] == ["sandbox"]
 
 
+def test_removed_headers(h2d, speak):
+	"""Of outer blocks; an inner add-header replaces them. What protects clients and caches stays."""
+	server = h2d(files={"f": "", "a/f.txt": "x" * 2000, "a/b/f": "", "up/u": "", "a/x.js": ""}, server="""
+add-header = {"x-one: 1", "x-two: 2", "content-security-policy: default-src 'self'", "vary: cookie"}
+upload-dir = "up"
+location "/files" { remove-header = {"X-One", "content-security-policy", "x-content-type-options"} }
+location "/a/" {
+	remove-header = {"x-one", "content-security-policy", "vary"}
+	add-header = {"content-security-policy: default-src *"}
+	files "*.js" { remove-header = {"x-two"} }
+}
+location "/a/b/" { add-header = {"x-one: 3"} }""")
+	with link(server, speak) as c:
+		def got(path, *names):
+			return [[v for n, v in c.get(path).headers if n == name] for name in names]
+		assert got("/f", "x-one", "x-two") == [["1"], ["2"]]
+		assert got("/files/u", "x-one", "x-two", "content-security-policy", "x-content-type-options") == [
+			[], ["2"], ["sandbox"], ["nosniff"]]
+		assert got("/a/f.txt", "x-one", "x-two", "content-security-policy", "vary") == [
+			[], ["2"], ["default-src *"], ["accept-encoding"]]
+		assert got("/a/none", "x-one", "x-two") == [[], ["2"]]
+		assert got("/a/x.js", "x-one", "x-two") == [[], []]
+		# A location inherits from its server alone.
+		assert got("/a/b/f", "x-one", "x-two") == [["1", "3"], ["2"]]
+	server.write_conf(server='remove-header = {"x-two"}  add-header = {"x-two: 2"}  location "/a/" { remove-header = {"x-two"} }')
+	server.reload()
+	with link(server, speak) as c:
+		assert (c.get("/f").get("x-two"), c.get("/a/f.txt").get("x-two")) == ("2", None)
+
+
 def test_headers_on_refusals(h2d, speak):
 	"""Of the location, too, where not more than the path is read of a request; HEAD gets no content."""
 	server = h2d(server='add-header = {"x-outer: 1"} location "/a" { add-header = {"x-inner: 2"} }')

@@ -52,6 +52,22 @@ def fnv1a(data):
 	return "%016x" % h
 
 
+def test_removed_headers(handlers, speak):
+	"""A handler's header goes, whatever its place, and that of the configuration stays."""
+	server = handlers(server="""
+remove-header = {"X-Powered-By", "x-kept", "cache-control"}
+add-header = {"x-kept: conf"}
+cache-control = "no-cache"
+location "/t/reply/" { remove-header = {"set-cookie"} }""")
+	with link(server, speak) as c:
+		assert c.get("/t/misuse/field?x-powered-by=h2d").get("x-powered-by") is None
+		assert [v for n, v in c.get("/t/misuse/field?x-kept=mine").headers if n == "x-kept"] == ["conf"]
+		assert c.get("/t/misuse/field?cache-control=no-store").get("cache-control") == "no-cache"
+		assert c.get("/t/misuse/field?x-other=1").get("x-other") == "1"
+		assert c.get("/t/reply/cookie?v").status == 200
+		assert c.get("/t/reply/cookie?v").get("set-cookie") is None
+
+
 # --- bodies that wait ---------------------------------------------------------------------------------
 
 

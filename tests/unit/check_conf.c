@@ -548,13 +548,13 @@ static unsigned times(const char *text, const char *what)
 	return n;
 }
 
-/* What a server or a location does not set is of around it, value and line; add-header stays where
- * it is. */
+/* What a server or a location does not set is of around it, value and line; add-header and
+ * remove-header stay where they are. */
 TEST(defaults_of_servers)
 {
 	struct conf *c =
 		load_text("autoindex = true  charset = \"\"\nindex = {\"a\"}\n"
-			  "add-header = {\"x: 1\"}\nreturn = 404\n"
+			  "add-header = {\"x: 1\"} remove-header = {\"z\"}\nreturn = 404\n"
 			  "server \"a\" { root = \"www\" }\n"
 			  "server \"b\" { autoindex = false\n return = off\n root = \"www\" "
 			  "location \"/l\" { index = {\"b\"} } add-header = {\"y: 2\"} }\n"
@@ -581,7 +581,7 @@ TEST(defaults_of_servers)
 	ck_assert_uint_eq(l->requests_per_second, 7);
 	ck_assert_uint_eq(l->requests_per_second_at.line, 9);
 	ck_assert_uint_eq(l->add_header.n, 0);
-	ck_assert_uint_eq(a->add_header.n, 0);
+	ck_assert_uint_eq(a->add_header.n + a->remove_header.n, 0);
 	ck_assert_str_eq(b->add_header.v[0], "y: 2");
 	ck_assert_str_eq(c->scope.add_header.v[0], "x: 1");
 

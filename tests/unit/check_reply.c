@@ -98,6 +98,35 @@ TEST_EACH(on_errors_of_the_core, 2)
 	ck_assert_field("x-outer", "1");
 }
 
+/* Of the response's own: those of the configuration come later, and those for safety stay. */
+TEST(removed_by_the_configuration)
+{
+	static const struct site_removed removed[] = { { .name = SLICE_LIT("x-powered-by") },
+		{ .name = SLICE_LIT("x-outer") }, { .name = SLICE_LIT("cache-control") },
+		{ .name = SLICE_LIT("x-content-type-options"), .outer_only = true } };
+
+	locations[0].prefix = SLICE("/later");
+	locations[0].removed = removed;
+	locations[0].nremoved = 4;
+	req.target = SLICE("/later");
+	req_start(&req);
+	ck_assert_int_eq(h2d_reply_header(&req, "x-powered-by", "c"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "x-outer", "0"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "x-powered-by", "d"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "cache-control", "no-store"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "x-content-type-options", "nosniff"), 0);
+	ck_assert_int_eq(h2d_reply_header(&req, "x-kept", "1"), 0);
+	h2d_reply_bytes(&req, 200, "text/plain", "x", 1);
+	ck_assert_uint_eq(reply_count("x-powered-by"), 0);
+	ck_assert_uint_eq(reply_count("x-outer"), 1);
+	ck_assert_field("x-outer", "1");
+	ck_assert_uint_eq(reply_count("cache-control"), 1);
+	ck_assert_field("cache-control", "max-age=60");
+	ck_assert_field("x-content-type-options", "nosniff");
+	ck_assert_field("x-kept", "1");
+	ck_assert_field("content-length", "1");
+}
+
 /* What comes before the place is known has the fields of the server block. */
 TEST(on_errors_without_a_place)
 {

@@ -217,6 +217,34 @@ TEST(what_a_location_inherits)
 	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
 }
 
+/* Inner add-header comes after outer remove-header, and both add up. */
+TEST(which_headers_are_removed)
+{
+	const struct sites *s = make("remove-header = {\"X-A\"} add-header = {\"x-a: top\"}\n"
+				     "server \"_\" {\n" ROOT "remove-header = {\"vary\"}\n"
+				     "add-header = {\"x-b: 1\", \"vary: cookie\"}\n"
+				     "files \"*.c\" { remove-header = {\"x-d\"} }\n"
+				     "location \"/l\" { add-header = {\"x-d: 4\", \"x-b: 3\"}\n"
+				     "remove-header = {\"x-b\"} } }\n",
+		NULL);
+	const struct location *p = location(&s->v[0], "/l/x"), *file;
+
+	ck_assert_uint_eq(s->v[0].all.nremoved, 2);
+	ck_assert(s->v[0].all.removed[1].outer_only && !s->v[0].all.removed[0].outer_only);
+	ck_assert_uint_eq(s->v[0].all.nheaders, 3);
+	ck_assert_uint_eq(p->nremoved, 3);
+	ck_assert(is(p->removed[0].name, "x-a") && is(p->removed[2].name, "x-b"));
+	ck_assert_uint_eq(p->removed[2].at.line, 8);
+	ck_assert_uint_eq(p->nheaders, 4);
+	ck_assert(is(p->headers[0].value, "top") && is(p->headers[1].value, "cookie"));
+	ck_assert(is(p->headers[2].value, "4") && is(p->headers[3].value, "3"));
+	ck_assert_uint_eq(p->at->headers[1].line, 5);
+	file = site_file_settings(p, SLICE("/l/x.c"));
+	ck_assert_uint_eq(file->nheaders, 3);
+	ck_assert_ptr_nonnull(site_removal(file, SLICE("x-d")));
+	ck_assert_ptr_null(site_removal(p, SLICE("x-d")));
+}
+
 static bool lets_in(const struct access *access, const char *text)
 {
 	struct addr peer;
@@ -294,6 +322,10 @@ static const struct {
 		{ "\"x\": write \"name: value\"", "\": a\"", "\"a b: c\"" } },
 	{ "add-header = {\"Content-Length: 5\", \"DATE: x\", \"location: /\"}",
 		{ "h2d sets", "h2d sets", "h2d sets" } },
+	{ "remove-header = {\"Content-Length\", \"server\", \"x: y\"}",
+		{ "need", "server-tokens", "without its value" } },
+	{ "remove-header = {\"strict-transport-security\", \"\", \"upload-offset\"}",
+		{ "strict-transport-security of the server", "write the name", "need" } },
 	{ "add-header = {\"cache-control: no-store\"}", { "use the key cache-control" } },
 	{ "cache-control = \" no-store\"", { "cache-control \" no-store\"" } },
 	{ "allow = {\"10.0.0.0/33\", \"unix\"} deny = {\"all\", \"nobody\"}",
