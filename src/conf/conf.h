@@ -83,9 +83,9 @@ struct conf_sandbox {
 
 /*
  * Keys of the top level, of a server block and its locations. Once a conf is checked, a server has
- * the keys of the top level, or of section limits, that it does not set, and a location those of
- * its server, each with its place (conf_pos.outer); only add-header and remove-header add up and
- * stay in place.
+ * the keys of the top level, or of sections limits and cache, that it does not set, and a location
+ * those of its server, each with its place (conf_pos.outer); only add-header and remove-header add
+ * up and stay in place.
  */
 struct conf_scope {
 #define CONF_FIELDS CONF_ROW

@@ -165,8 +165,18 @@ static void check_scope_names(const struct conf_scope *p, struct conf_faults *fa
 			p->fallback);
 }
 
+/* True and false are no encodings beside others. */
+static void check_compress(
+	const struct conf_list *list, const struct conf_pos *at, struct conf_faults *faults)
+{
+	for (unsigned i = 0; list->n > 1 && i < list->n; i++)
+		if (strcmp(list->v[i], "true") == 0 || strcmp(list->v[i], "false") == 0)
+			conf_fault(faults, at, "compress: write %s alone", list->v[i]);
+}
+
 static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 {
+	check_compress(&p->compress, &p->compress_at, faults);
 	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
 		const char *name = p->index.v[i];
 
@@ -354,6 +364,7 @@ static void inherit(struct conf *conf, struct conf_server *s, struct conf_faults
 		check_scope(&s->locations[i].scope, faults);
 	conf_table_inherit(s, of, conf, &conf_sections[CONF_SECTION_GLOBAL]);
 	conf_table_inherit(s, of, &conf->limits, &conf_sections[CONF_SECTION_LIMITS]);
+	conf_table_inherit(s, of, &conf->cache, &conf_sections[CONF_SECTION_CACHE]);
 	for (unsigned i = 0; i < s->nlocations; i++)
 		conf_table_inherit(&s->locations[i], &conf_sections[CONF_SECTION_LOCATION], s, of);
 }
@@ -361,6 +372,7 @@ static void inherit(struct conf *conf, struct conf_server *s, struct conf_faults
 void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 {
 	check_scope(&conf->scope, faults);
+	check_compress(&conf->cache.compress, &conf->cache.compress_at, faults);
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		struct conf_server *s = &conf->servers[i];
 

@@ -244,11 +244,12 @@ static bool store_paths(struct arena *arena, struct conf_list *list, const struc
 	return true;
 }
 
-/* A string that has words of its own, which need no quotes. */
+/* A string, or a list, that has words of its own: one needs no quotes. */
 static bool is_word_of(const struct conf_row *row, const struct conf_value *v)
 {
-	return row->type == CONF_TYPE_STRING && row->choices != NULL &&
-	       v->kind == CONF_VALUE_WORD && conf_table_choice(row, v->text) != NULL;
+	return (row->type == CONF_TYPE_STRING || row->type == CONF_TYPE_LIST) &&
+	       row->choices != NULL && v->kind == CONF_VALUE_WORD &&
+	       conf_table_choice(row, v->text) != NULL;
 }
 
 /*
@@ -295,7 +296,7 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 		return true;
 	case CONF_TYPE_LIST:
 		list = v->list;
-		if (v->kind == CONF_VALUE_STRING && !conf_value_append(arena, &list, v->text))
+		if (v->kind != CONF_VALUE_LIST && !conf_value_append(arena, &list, v->text))
 			return false;
 		if (list.n == 0)
 			list.v = no_items;

@@ -172,7 +172,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	unsigned nfields = req->reply.nfields;
 
 	rc |= reply_vary(req, SLICE("accept"));
-	if (l->all->codings != 0)
+	if (site_codings(req->location, l->all->codings) != 0)
 		rc |= reply_vary(req, SLICE("accept-encoding"));
 	if (rc == 0 && status == 412) {
 		fail_listing(req, status);
@@ -315,7 +315,8 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 /* A client that accepts none of them gets the page without a coding. */
 static enum coding choose_coding(const struct h2d_req *req, const struct listings *all)
 {
-	enum coding coding = coding_choose(req->fields, req->nfields, all->codings);
+	unsigned codings = site_codings(req->location, all->codings);
+	enum coding coding = coding_choose(req->fields, req->nfields, codings);
 
 	return coding == CODING_NONE ? CODING_IDENTITY : coding;
 }

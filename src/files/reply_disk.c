@@ -77,7 +77,8 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 		.etag = etag_slice(&file->etag),
 		.mtime = file->mtime,
 		.coding = file->coding,
-		.varies = mime_varies(mime, a->files->codings, file->has_beside),
+		.varies = mime_varies(
+			mime, site_codings(req->location, a->files->codings), file->has_beside),
 	};
 
 	COUNT(cache_misses, 1);
@@ -169,7 +170,8 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 		}
 		a->plain = coding == CODING_IDENTITY || a->page_status != 0;
 	}
-	for (unsigned c = 0; c < CODINGS && a->files->codings == 0; c++)
+	for (unsigned c = 0; c < CODINGS && site_codings(req->location, a->files->codings) == 0;
+		c++)
 		if (left >> c & 1)
 			disk_file_beside(file, (enum coding)c, false);
 }

@@ -66,38 +66,6 @@ static bool set_charset(
 	return type->p != NULL;
 }
 
-static void tell_coding(struct h2d_req *req, enum coding coding, unsigned available)
-{
-	char list[32] = "";
-
-	for (unsigned c = 0; c < CODINGS; c++)
-		if (available >> c & 1)
-			sprintf(list + strlen(list), " %s", coding_names[c].p);
-	if (coding < CODINGS)
-		TRACE_STEP(req, CODING, NULL, "%s; available:%s", coding_names[coding].p, list);
-	else if (available == 0)
-		TRACE_STEP(req, CODING, NULL, "none: the cache has no compressed form");
-	else
-		TRACE_STEP(req, CODING, NULL, "none: the client accepts none of%s", list);
-}
-
-/* An error page is sent in any coding, whatever the client accepts. */
-static enum coding choose_coding(
-	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status)
-{
-	unsigned available = 0;
-	enum coding coding;
-
-	for (unsigned c = 0; c < CODINGS; c++)
-		available |= (unsigned)(e->variants[c].n > 0) << c;
-	if (!req->location->precompressed)
-		available &= ~(e->flags / IMAGE_SIDECAR);
-	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
-	if (__builtin_expect(req->env->conf.traced, false))
-		tell_coding(req, coding, available);
-	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
-}
-
 static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, struct slice path,
 	unsigned seen, int page_status)
 {
@@ -116,12 +84,14 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	req->record.source = REQ_SOURCE_IMAGE;
 	if (__builtin_expect(req->env->conf.traced, false))
 		trace_found(req, root, path, "cache");
-	r.varies = (e->flags & IMAGE_VARIES) != 0;
+	r.varies = reply_coding_varies(f, req->location, e);
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
-		r.coding = choose_coding(f, req, e, page_status);
+		r.coding = reply_coding_choose(f, req, e, page_status);
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
+	else if (e->flags & IMAGE_VARIES)
+		TRACE_STEP(req, CODING, TRACE_AT(req->location, compress), "none: compress has none");
 	if (r.coding == CODING_NONE) {
 		reply_conditional_refuse(req, true, 406);
 		return true;

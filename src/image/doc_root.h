@@ -20,7 +20,10 @@ struct doc_root {
 	const struct mime_types *types; /* of its files; NULL: mime.def alone */
 	const struct slice *uploads;    /* "/files": directories of uploads; "": all of it */
 	unsigned nuploads;
-	bool precompressed; /* files beside others are sent for those in some location */
+	bool precompressed;        /* files beside others are sent for those in some location */
+	unsigned refused_codings;  /* bit set by enum coding: variants that no location sends */
+	unsigned nowners;          /* servers, and locations with a root of their own */
+	struct prefix_index parts; /* an only owner's locations; of: refused_codings of each */
 };
 
 struct doc_roots {
@@ -46,6 +49,17 @@ static inline bool doc_root_is_upload(const struct doc_root *r, struct slice pat
 		if (slice_starts(path, *dir) && (path.n == dir->n || path.p[dir->n] == '/'))
 			return true;
 	return false;
+}
+
+/* The variants of the file at path that its location does not send, as far as the path tells. */
+static inline unsigned doc_root_refused(const struct doc_root *r, struct slice path)
+{
+	const struct prefix_entry *e = r->parts.n > 0 ? prefix_index_find(&r->parts, path) : NULL;
+
+	while (e != NULL && path.n > e->prefix.n && path.p[e->prefix.n - 1] != '/' &&
+		path.p[e->prefix.n] != '/')
+		e = prefix_index_outer(&r->parts, e);
+	return e != NULL ? e->of : r->refused_codings;
 }
 
 #endif

@@ -155,7 +155,7 @@ unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, un
 {
 	if (!f->fresh || !catalog_codes(f) || f->body->n == 0)
 		return 0;
-	codings &= ~(f->tried | catalog_unread(c, f));
+	codings &= ~(f->tried | catalog_unread(c, f) | catalog_refused(c, f));
 	for (enum coding i = 0; i < CODINGS; i++)
 		if (f->variants[i] != NULL || catalog_sidecar(c, f, i) != NULL)
 			codings &= ~(1U << i);

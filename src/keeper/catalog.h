@@ -353,6 +353,12 @@ struct catalog_file *catalog_sidecar(
 /* Bit set by enum coding: files beside f that are unread. */
 unsigned catalog_unread(const struct catalog *c, const struct catalog_file *f);
 
+/* Bit set by enum coding: variants of f that are not sent. */
+static inline unsigned catalog_refused(const struct catalog *c, const struct catalog_file *f)
+{
+	return doc_root_refused(&c->conf->roots[f->node.root], slice_of(f->path, f->node.n));
+}
+
 /* Bit set by enum coding: codings of that set in which f must be compressed now. */
 unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, unsigned codings);
 

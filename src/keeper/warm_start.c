@@ -103,12 +103,14 @@ static struct segment_body *take_body(struct warm_start *a, const struct image_b
 static void take_variants(struct warm_start *a, struct catalog *c, struct catalog_file *f,
 	const struct image_entry *e)
 {
+	unsigned codings = c->conf->codings & ~catalog_refused(c, f);
+
 	/* The type may have changed. */
 	for (enum coding i = 0; catalog_codes(f) && i < CODINGS; i++) {
 		struct segment_body *b;
 
 		/* A sidecar is read again for itself. */
-		if ((c->conf->codings & 1U << i) == 0 || (e->flags & IMAGE_SIDECAR << i) != 0)
+		if ((codings & 1U << i) == 0 || (e->flags & IMAGE_SIDECAR << i) != 0)
 			continue;
 		if ((e->flags & IMAGE_TRIED << i) != 0)
 			f->tried |= (uint8_t)(1U << i);

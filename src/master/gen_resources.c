@@ -30,18 +30,27 @@ static int init_privs(struct resources *r, const struct conf *conf, conf_fault_f
 }
 
 /* A configured coding that this build lacks is no fault: files are sent without it. */
-static void warn_codings(const struct conf *conf)
+static void warn_codings(const struct conf_list *list, const struct conf_pos *at)
 {
-	const struct conf_list *list = &conf->cache.compress;
-
-	if (conf->cache.compress_at.file == NULL)
+	if (at->file == NULL || at->outer > 0)
 		return;
 	for (unsigned i = 0; i < list->n; i++)
 		for (unsigned c = 0; c < CODINGS; c++)
 			if (slice_eq(coding_names[c], slice_str(list->v[i])) && !compress_has(c))
-				log_warn("%s:%u: compress: this h2d was built without %s",
-					conf->cache.compress_at.file, conf->cache.compress_at.line,
-					list->v[i]);
+				log_warn("%s:%u: compress: this h2d was built without %s", at->file,
+					at->line, list->v[i]);
+}
+
+static void warn_of_servers(const struct conf *conf)
+{
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		const struct conf_server *s = &conf->servers[i];
+
+		warn_codings(&s->scope.compress, &s->scope.compress_at);
+		for (unsigned j = 0; j < s->nlocations; j++)
+			warn_codings(&s->locations[j].scope.compress,
+				&s->locations[j].scope.compress_at);
+	}
 }
 
 static int init_sites(struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
@@ -64,7 +73,8 @@ int gen_resources_init(
 
 	*r = (struct resources){ 0 };
 	arena_init(&r->memory, NULL, 0, SITES_MEMORY);
-	warn_codings(conf);
+	warn_codings(&conf->cache.compress, &conf->cache.compress_at);
+	warn_of_servers(conf);
 	/* All of them: each may report faults. */
 	rc |= init_privs(r, conf, fault, ctx);
 	rc |= certs_init(&r->certs, conf, fault, ctx);

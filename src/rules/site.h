@@ -77,7 +77,7 @@ struct location_at {
 	struct conf_pos block; /* its title; the server's title for the server's location */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
 		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
-		returned, return_page, requests;
+		returned, return_page, requests, compress;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -119,6 +119,7 @@ struct location {
 	bool writers; /* writers are named: upload-public, users, or allowed addresses */
 	struct slice store_folder;      /* of uploads whose handlers check the writer; n 0: none */
 	bool precompressed;             /* NAME.br, .zst and .gz are sent for NAME */
+	unsigned refused_codings;       /* 1 << enum coding: not made of files and listings */
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: mime.def alone */
 	const struct slice *index;      /* names of index files */
@@ -235,6 +236,12 @@ bool site_hides(const struct location *location, struct slice path);
 
 /* The rule that removes headers of that name; NULL: none. */
 const struct site_removed *site_removal(const struct location *location, struct slice name);
+
+/* The codings of a bit set by enum coding that compress of location has. */
+static inline unsigned site_codings(const struct location *location, unsigned codings)
+{
+	return codings & ~location->refused_codings;
+}
 
 /* The location for path (decoded by path_parse()). Never NULL. Inline for a site without any, as
  * most. */

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "http/coding.h"
 #include "http/method.h"
 #include "request/pace.h"
 
@@ -343,6 +344,7 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 		.returned = p->returned_at,
 		.return_page = p->return_page_at,
 		.requests = p->requests_per_second_at,
+		.compress = p->compress_at,
 	};
 }
 
@@ -367,6 +369,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->follow_links = p->follow_links == LINKS_ALL;
 	location->no_links = p->follow_links == LINKS_NONE;
 	location->precompressed = p->precompressed;
+	location->refused_codings = ((1u << CODINGS) - 1) & ~site_maker_codings(&p->compress);
 	location->body_size = p->client_max_body_size;
 	set_names(m, location, p);
 	set_returned(m, location, p);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "auth/auth_queue.h"
+#include "http/coding.h"
 #include "http/field.h"
 #include "rules/subject.h"
 #include "share/access.h"
@@ -85,6 +86,18 @@ void site_maker_types(struct site_maker *m, struct mime_types *types, struct mim
 		site_maker_fault(m, &s->default_type_at, "default-type \"%.200s\": %s",
 			s->default_type, why);
 	read_rows(m, types, rows, &s->types, &s->types_at);
+}
+
+unsigned site_maker_codings(const struct conf_list *list)
+{
+	unsigned set = 0;
+
+	for (unsigned i = 0; i < list->n; i++)
+		for (unsigned c = 0; c < CODINGS; c++)
+			if (slice_eq(coding_names[c], slice_str(list->v[i])) ||
+				strcmp(list->v[i], "true") == 0)
+				set |= 1u << c;
+	return set;
 }
 
 /* --- access ----------------------------------------------------------------------------------- */

@@ -45,6 +45,9 @@ void site_maker_check_value(
 void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
 	const struct conf_server *s);
 
+/* The codings of a list compress: bit set by enum coding. */
+unsigned site_maker_codings(const struct conf_list *list);
+
 /* --- locations (site_locations.c) ------------------------------------------------------------- */
 
 /* The headers that the top level adds to those of all servers; NULL when memory is out. */

@@ -12,6 +12,8 @@
 #include "http/coding.h"
 #include "sites/site_maker.h"
 
+enum { ALL_CODINGS = (1 << CODINGS) - 1 };
+
 static bool trees_same(const struct doc_root *a, const struct doc_root *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->charset, b->charset) == 0 &&
@@ -36,6 +38,11 @@ static unsigned trees_number(struct trees *t, const struct doc_root *new)
 	return (*last = t->files.nroots) - 1;
 }
 
+static unsigned refused(const struct conf_scope *p)
+{
+	return ALL_CODINGS & ~site_maker_codings(&p->compress);
+}
+
 /* Without a root of its own it has that of its server, with any charset. */
 static unsigned number_location(struct trees *t, unsigned server, const struct conf_location *l)
 {
@@ -46,8 +53,11 @@ static unsigned number_location(struct trees *t, unsigned server, const struct c
 					    .root = l->root,
 					    .charset = l->scope.charset,
 					    .types = &t->types[server],
+					    .refused_codings = ALL_CODINGS,
 				    });
+	t->roots[i].nowners += i != t->of_server[server];
 	t->roots[i].precompressed |= l->scope.precompressed;
+	t->roots[i].refused_codings &= refused(&l->scope);
 	return i;
 }
 
@@ -57,21 +67,45 @@ static void number_server(struct trees *t, const struct conf_server *s, unsigned
 						  .root = s->root,
 						  .charset = s->scope.charset,
 						  .types = &t->types[i],
+						  .refused_codings = ALL_CODINGS,
 					  });
+	t->roots[t->of_server[i]].nowners++;
 	t->roots[t->of_server[i]].precompressed |= s->scope.precompressed;
+	t->roots[t->of_server[i]].refused_codings &= refused(&s->scope);
 	t->of_location[i] = at;
 	for (unsigned j = 0; j < s->nlocations; j++)
 		at[j] = number_location(t, i, &s->locations[j]);
 }
 
-static unsigned codings(const struct conf_list *list)
+/* Notes which variants of the files of each location are not sent, if no other server has its
+ * root. */
+static void set_parts(struct trees *t, const struct conf_server *s, unsigned i)
+{
+	struct doc_root *r = &t->roots[t->of_server[i]];
+	struct prefix_entry *v = arena_alloc(&t->paths, (s->nlocations + 1) * sizeof(*v));
+	unsigned n = 1;
+
+	t->oom |= v == NULL;
+	if (v == NULL || r->nowners > 1)
+		return;
+	v[0] = (struct prefix_entry){ .prefix = SLICE("/"), .of = refused(&s->scope) };
+	for (unsigned j = 0; j < s->nlocations; j++) {
+		struct prefix_entry e = { .prefix = slice_str(s->locations[j].prefix),
+			.of = refused(&s->locations[j].scope) };
+
+		if (t->of_location[i][j] == t->of_server[i])
+			v[e.prefix.n > 1 ? n++ : 0] = e;
+	}
+	r->parts = prefix_index_make(v, n);
+}
+
+/* The codings that some location sends. */
+static unsigned codings(const struct trees *t)
 {
 	unsigned set = 0;
 
-	for (unsigned i = 0; i < list->n; i++)
-		for (unsigned c = 0; c < CODINGS; c++)
-			if (slice_eq(coding_names[c], slice_str(list->v[i])))
-				set |= 1u << c;
+	for (unsigned i = 0; i < t->files.nroots; i++)
+		set |= ALL_CODINGS & ~t->roots[i].refused_codings;
 	return set;
 }
 
@@ -235,7 +269,6 @@ int trees_init(
 	*t = (struct trees){ .files = {
 				     .max_size = conf->cache.max_size,
 				     .max_file_size = conf->cache.max_file_size,
-				     .codings = codings(&conf->cache.compress) & built,
 				     .rescan_ms = conf->cache.rescan_interval * 1000,
 			     } };
 	arena_init(&t->paths, NULL, 0, SIZE_MAX);
@@ -252,6 +285,9 @@ int trees_init(
 		number_server(t, &conf->servers[i], i, t->locations + nlocations);
 		nlocations += conf->servers[i].nlocations;
 	}
+	t->files.codings = codings(t) & built;
+	for (unsigned i = 0; i < conf->nservers; i++)
+		set_parts(t, &conf->servers[i], i);
 	if (t->oom || !number_uploads(t, conf)) {
 		fault(ctx, &conf_command_line, "out of memory");
 		trees_fini(t);

@@ -316,6 +316,44 @@ def test_precompressed(h2d, how):
 			assert c.get(path + ".gz").body == b"made elsewhere"
 
 
+@pytest.mark.parametrize("how", ["image", "disk"])
+def test_compress_by_location(h2d, how):
+	"""h2d neither makes nor sends a form that the place does not name; files beside others are another matter."""
+	server = h2d.new(listens=("tcp",))
+	server.write_conf(sections='cache { compress = {"gzip"} %s }\nserver "off" { root = "%s"  compress = false }\n' % (
+		"" if how == "image" else "max-size = 0", server.path("elsewhere")), server="""
+location "/off/" { compress = false }
+location "/off/on/" { compress = {"gzip"} }
+location "/off/lists/" { autoindex = true }
+location "/lists/" { autoindex = true }""")
+	paths = ("a.css", "off/a.css", "off/on/a.css", "../elsewhere/a.css", "off/lists/a.css", "lists/a.css", "off/beside.css")
+	for path in paths:
+		put(server, path, TEXT)
+	put(server, "off/beside.css.gz", gzip.compress(b"beside"))
+	server.start(image=how == "image")
+	if how == "image":
+		server.wait_checked()
+		# index.html, too; /off/lists/ inherits from the server.
+		assert server.wait_settled()["cache"]["compressed"] == 5
+	for host, path, coded in (("any", "/a.css", True), ("any", "/off/a.css", False), ("any", "/off/on/a.css", True),
+			("off", "/a.css", False), ("any", "/off/lists/a.css", True)):
+		with server.connect("tcp", authority=host) as c:
+			answer = c.get(path, headers_of("gzip"))
+			coding = "gzip" if coded and how == "image" else None
+			assert (answer.get("content-encoding"), answer.get("vary")) == (coding, "accept-encoding" if coded else None), path
+			assert (gzip.decompress(answer.body) if coding else answer.body) == TEXT
+			assert coded or c.get(path, headers_of("gzip, identity;q=0")).status == 200
+	with server.connect("tcp") as c:
+		beside = c.get("/off/beside.css", headers_of("gzip"))
+		assert (gzip.decompress(beside.body), beside.get("vary")) == (b"beside", "accept-encoding")
+		assert c.get("/lists/", headers_of("gzip")).get("content-encoding") == "gzip"
+	server.write_conf(server='compress = false  autoindex = true  location "/off/" { compress = true }')
+	server.reload()
+	with server.connect("tcp") as c:
+		assert c.get("/lists/", headers_of("gzip")).get("content-encoding") is None
+		assert c.get("/off/lists/", headers_of("gzip")).get("content-encoding") == "gzip"
+
+
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 def test_error_pages(h2d, protocol):
 	"""A page is sent in a coding like any file; but in some form to everybody, and without validators."""

@@ -241,6 +241,23 @@ TEST(body_lost_while_it_waits)
 	loop_fini(&loop);
 }
 
+/* A root, or a location of it, may admit no variant. */
+TEST(refused_codings)
+{
+	static const struct prefix_entry parts[] = { { .prefix = SLICE_LIT("/"), .of = 1 },
+		{ .prefix = SLICE_LIT("/off"), .of = 7, .outer = 1 } };
+	struct catalog_file *f = filled("/a.css", "p{color:red}", 1);
+
+	roots[0].refused_codings = 3;
+	ck_assert_uint_eq(catalog_wants(&c, f, 7), 4);
+	roots[0].parts = (struct prefix_index){ parts, 2 };
+	ck_assert_uint_eq(catalog_wants(&c, f, 7), 6);
+	ck_assert_uint_eq(catalog_wants(&c, filled("/offside.css", "p{color:red}", 1), 7), 6);
+	ck_assert_uint_eq(catalog_wants(&c, filled("/off", "p{color:red}", 1), 7), 0);
+	roots[0].refused_codings = 0;
+	roots[0].parts.n = 0;
+}
+
 /* Behind a rest one file is compressed, however dear, and the next when their share has paid for
  * it. */
 TEST(uploads_have_a_share)

@@ -4,6 +4,7 @@
 
 #include "auth/auth_queue.h"
 #include "conf_unit.h"
+#include "http/coding.h"
 #include "share/access.h"
 #include "tls/tls_cert.h"
 
@@ -332,6 +333,49 @@ static const struct {
 		{ "allow \"10.0.0.0/33\"", "deny \"nobody\"" } },
 	{ "auth-basic-realm = \"a \\\"b\\\"\"", { "auth-basic-realm" } },
 };
+
+/* Variants are made for the location of a file, or for all servers of its root. */
+TEST(where_files_are_compressed)
+{
+	static const struct {
+		unsigned server;
+		const char *path;
+		unsigned codings;
+	} paths[] = {
+		{ 0, "/a", 1 << CODING_GZIP },
+		{ 0, "/off/a", 0 },
+		{ 0, "/off", 1 << CODING_GZIP },
+		{ 0, "/off/on/a", 7 },
+		{ 0, "/br", 1 << CODING_BR },
+		{ 0, "/br/a", 1 << CODING_BR },
+		{ 0, "/bra", 1 << CODING_GZIP },
+		{ 1, "/a", 1 << CODING_BR },
+		{ 2, "/a", 1 << CODING_BR },
+		{ 3, "/a", 0 },
+		{ 3, "/own/a", 1 << CODING_ZSTD },
+	};
+	const struct sites *s =
+		make("cache { compress = {\"gzip\"} }\nserver \"_\" { " ROOT
+		     "location \"/off/\" { compress = false }\n"
+		     "location \"/off/on/\" { compress = true } location \"/br\" { compress = "
+		     "{\"br\"} } "
+		     "}\nserver \"b\" { root = \"@\" compress = false }\n"
+		     "server \"c\" { root = \"@\" compress = br location \"/x/\" { compress = "
+		     "false } }\n"
+		     "server \"d\" { root = \"@/\" charset = \"\" compress = zstd\n"
+		     "location \"/\" { compress = false } location \"/own/\" { } }\n",
+			NULL);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(trees.files.codings, 7);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		ck_assert_msg((7 & ~doc_root_refused(&trees.files.roots[s->v[paths[i].server].root],
+					   slice_str(paths[i].path))) == paths[i].codings,
+			"%u %s", paths[i].server, paths[i].path);
+	ck_assert_uint_eq(site_codings(location(&s->v[0], "/off/a"), 7), 0);
+	ck_assert_uint_eq(site_codings(location(&s->v[0], "/a"), 7), 1 << CODING_GZIP);
+	ck_assert_uint_eq(site_codings(&s->v[1].all, 7), 0);
+}
 
 /* In a server, where locations inherit it, and in a location: said once, where it stands. */
 TEST(a_tree_of_its_own)
