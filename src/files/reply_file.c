@@ -91,7 +91,8 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	else if (e->flags & IMAGE_VARIES)
-		TRACE_STEP(req, CODING, TRACE_AT(req->location, compress), "none: compress has none");
+		TRACE_STEP(
+			req, CODING, TRACE_AT(req->location, compress), "none: compress has none");
 	if (r.coding == CODING_NONE) {
 		reply_conditional_refuse(req, true, 406);
 		return true;

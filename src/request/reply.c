@@ -111,7 +111,7 @@ static void drop_configured(struct h2d_req *req)
 		if (rule == NULL || rule->outer_only)
 			r->fields[kept++] = r->fields[i];
 		else
-			TRACE_STEP(req, REMOVE, &rule->at, "%.*s", SLICE_ARG(rule->name));
+			TRACE_STEP(req, REMOVE, &rule->at, "removes %.*s", SLICE_ARG(rule->name));
 	}
 	r->nfields = kept;
 }
