@@ -16,7 +16,7 @@ OTHERS = [page.stem for page in TASKS if page.parent.name == "migrate"] # server
 TOOLS = {
 	"sudo": 'exec "$@"',
 	"systemctl": 'case $1 in reload) exec h2d -s reload ;; start) exit 0 ;; esac; exit 2',
-	"install": """for a; do shift; case $a in -g | h2d) ;; *) set -- "$@" "$a" ;; esac; done; exec /usr/bin/install "$@\"""", # no group of that name
+	"install": """for a; do shift; case $a in -g | -o | h2d) ;; *) set -- "$@" "$a" ;; esac; done; exec /usr/bin/install "$@\"""", # no group of that name
 }
 
 
