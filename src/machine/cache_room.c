@@ -1,6 +1,5 @@
 /*
- * cache_room: called by spawn for each keeper, by supervise when a process was killed, and by main
- * and reload for the warning. It ends no process.
+ * cache_room: called by spawn for each keeper, and by main and reload for the warning.
  */
 #include "machine/cache_room.h"
 
@@ -11,10 +10,7 @@
 #include "base/log.h"
 #include "machine/cgroup.h"
 
-enum {
-	SHARE = 4,          /* one part of so many of the memory */
-	ROOM_MIN = 1 << 20, /* halved no further */
-};
+enum { SHARE = 4 }; /* one part of so many of the memory */
 
 /* The smaller of the machine's memory and the control group's limit; 0: unknown. */
 static uint64_t memory_there(void)
@@ -26,57 +22,22 @@ static uint64_t memory_there(void)
 	return limit != 0 && (all == 0 || limit < all) ? limit : all;
 }
 
-uint64_t cache_room_of(uint64_t max_size, uint64_t memory, unsigned halved)
+uint64_t cache_room_of(uint64_t max_size, uint64_t memory)
 {
 	uint64_t room = memory != 0 && memory / SHARE < max_size ? memory / SHARE : max_size;
 
-	while (halved-- > 0 && room >= 2 * (uint64_t)ROOM_MIN)
-		room /= 2;
 	return room > 0 || max_size == 0 ? room : 1;
 }
 
-void cache_room_init(struct cache_room *r)
+uint64_t cache_room_size(const struct conf *conf)
 {
-	*r = (struct cache_room){ .kills = cgroup_kills() };
-}
-
-uint64_t cache_room_size(const struct cache_room *r, const struct conf *conf)
-{
-	uint64_t asked = conf->cache.max_size, memory = memory_there();
-	bool known = r->asked == asked && r->memory == memory;
-
-	return cache_room_of(asked, memory, known ? r->halved : 0);
-}
-
-bool cache_room_tells(struct cache_room *r, uint64_t kills)
-{
-	bool more = kills != r->kills;
-
-	r->kills = kills;
-	return kills == CGROUP_UNTOLD ? ++r->untold % 2 == 0 : more;
-}
-
-bool cache_room_struck(struct cache_room *r, const struct conf *conf)
-{
-	uint64_t memory = memory_there(), before;
-
-	if (conf->cache.max_size == 0 || !cache_room_tells(r, cgroup_kills()))
-		return false;
-	before = cache_room_size(r, conf);
-	if (r->asked != conf->cache.max_size || r->memory != memory)
-		r->halved = 0;
-	r->asked = conf->cache.max_size;
-	r->memory = memory;
-	if (cache_room_of(r->asked, memory, r->halved + 1) == before)
-		return false;
-	r->halved++;
-	return true;
+	return cache_room_of(conf->cache.max_size, memory_there());
 }
 
 /* True if the memory has no room for max-size; with a text. */
 static bool is_less(const struct conf *conf, char text[256])
 {
-	uint64_t memory = memory_there(), room = cache_room_of(conf->cache.max_size, memory, 0);
+	uint64_t memory = memory_there(), room = cache_room_of(conf->cache.max_size, memory);
 	char all[HUMAN_SIZE], some[HUMAN_SIZE];
 
 	snprintf(text, 256,

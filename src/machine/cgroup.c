@@ -93,7 +93,7 @@ static void take_memory(struct cgroup_limits *limits, const char *line)
 
 /* Takes the limits in the files of a directory; the last is version 1's, which is mounted
  * elsewhere. */
-static bool take_group(const char *folder, void *ctx)
+static void take_group(const char *folder, struct cgroup_limits *limits)
 {
 	static const struct {
 		const char *name;
@@ -105,28 +105,25 @@ static bool take_group(const char *folder, void *ctx)
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
 		if (first_line(path, line, sizeof(line)) == 0)
-			files[i].take(ctx, line);
+			files[i].take(limits, line);
 	}
-	return false;
 }
 
-/* Calls fn for the group's directory and all above it until it returns true; returns if it did. */
-static bool cgroup_walk(const char *self, const char *controller, const char *mount,
-	bool (*fn)(const char *folder, void *ctx), void *ctx)
+/* Takes the limits of the process's group and of all above it. */
+static void take_groups(
+	const char *self, const char *controller, const char *mount, struct cgroup_limits *limits)
 {
-	char group[PATH_MAX], folder[2 * PATH_MAX], *slash;
+	char group[PATH_MAX], folder[2 * PATH_MAX], *slash = group;
 
 	if (own_group(self, controller, group, sizeof(group)) < 0)
-		return false;
-	for (;;) {
+		return;
+	while (slash != NULL) {
 		snprintf(folder, sizeof(folder), "%s%s%s%s", mount, *controller != '\0' ? "/" : "",
 			controller, group);
-		if (fn(folder, ctx))
-			return true;
+		take_group(folder, limits);
 		slash = strrchr(group, '/');
-		if (slash == NULL)
-			return false;
-		*slash = '\0';
+		if (slash != NULL)
+			*slash = '\0';
 	}
 }
 
@@ -134,61 +131,14 @@ struct cgroup_limits cgroup_limits_read(const char *self, const char *mount)
 {
 	struct cgroup_limits limits = { 0 };
 
-	cgroup_walk(self, "", mount, take_group, &limits);
-	cgroup_walk(self, "memory", mount, take_group, &limits);
+	take_groups(self, "", mount, &limits);
+	take_groups(self, "memory", mount, &limits);
 	return limits;
 }
 
 struct cgroup_limits cgroup_limits(void)
 {
 	return cgroup_limits_read("/proc/self/cgroup", "/sys/fs/cgroup");
-}
-
-/* --- kills ------------------------------------------------------------------------------------ */
-
-/* The line "oom_kill N" of a file; false: none. */
-static bool kills_in(const char *path, uint64_t *kills)
-{
-	FILE *f = fopen(path, "re");
-	bool found = false;
-	char line[128];
-
-	if (f == NULL)
-		return false;
-	while (!found && fgets(line, sizeof(line), f) != NULL)
-		found = sscanf(line, "oom_kill %" SCNu64, kills) == 1;
-	fclose(f);
-	return found;
-}
-
-/* A missing directory is of another namespace: one above it is the group's own. */
-static bool kills_of_group(const char *folder, void *ctx)
-{
-	static const char *const files[] = { "memory.events", "memory.oom_control" };
-	char path[3 * PATH_MAX];
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
-		if (kills_in(path, ctx))
-			return true;
-	}
-	return false;
-}
-
-uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat)
-{
-	uint64_t kills;
-
-	if (cgroup_walk(self, "", mount, kills_of_group, &kills) ||
-		cgroup_walk(self, "memory", mount, kills_of_group, &kills) ||
-		kills_in(vmstat, &kills))
-		return kills;
-	return CGROUP_UNTOLD;
-}
-
-uint64_t cgroup_kills(void)
-{
-	return cgroup_kills_read("/proc/self/cgroup", "/sys/fs/cgroup", "/proc/vmstat");
 }
 
 unsigned cpus_allowed(uint16_t *cpus, unsigned max)

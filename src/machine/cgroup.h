@@ -1,7 +1,7 @@
 /*
  * cgroup: the limits of h2d's control groups, set by containers and systemd's CPUQuota= and
- * MemoryMax= (cgroups(7); memory of version 1, too). Read when a generation is built and when a
- * process was killed; a machine without such groups sets no limits.
+ * MemoryMax= (cgroups(7); memory of version 1, too). Read when a generation is built; a machine
+ * without such groups sets no limits.
  */
 #ifndef H2D_MACHINE_CGROUP_H
 #define H2D_MACHINE_CGROUP_H
@@ -21,16 +21,6 @@ struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
 
 /* The limits of this process. */
 struct cgroup_limits cgroup_limits(void);
-
-/*
- * The number of processes of the group that were killed because memory was out; if no group counts
- * them, of the machine (vmstat: /proc/vmstat); if that does not either, CGROUP_UNTOLD.
- */
-#define CGROUP_UNTOLD UINT64_MAX
-uint64_t cgroup_kills_read(const char *self, const char *mount, const char *vmstat);
-
-/* The kills of this process's group. */
-uint64_t cgroup_kills(void);
 
 /*
  * cpus: the CPUs that h2d may run on. They decide the workers' number and places, the number of the

@@ -76,7 +76,7 @@ int launch(struct child *c)
 	if (c->board != NULL)
 		c->board->pid = c->pid;
 	if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
-		m->cache.next_image += IMAGES_BEHIND;
+		m->next_image += IMAGES_BEHIND;
 	if (c->kind->gets & CHILD_IMAGES)
 		child_send(c, DUE_IMAGE);
 	if (c->kind->gets & CHILD_SERVE && g->state == GEN_SERVE)

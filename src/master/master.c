@@ -179,7 +179,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		.given = { ov, program },
 		.processes = { child_kinds, { &m.loop, &supervise_ops, spawn, kill } },
 		.pidfile = PIDFILE_NONE,
-		.cache.next_image = 1,
+		.next_image = 1,
 	};
 	int rc;
 
@@ -195,7 +195,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	master_signal_init(&m);
 	reload_init(&m);
 	succession_init(&m);
-	cache_room_init(&m.cache.room);
 	m.shared.board = board_new();
 	m.shared.bus = bus_new();
 	m.shared.tally = tally_new();

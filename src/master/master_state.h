@@ -7,7 +7,6 @@
 
 #include "base/states.h"
 #include "event/loop.h"
-#include "machine/cache_room.h"
 #include "machine/pidfile.h"
 #include "machine/program.h"
 #include "master/changes.h"
@@ -60,10 +59,7 @@ struct master {
 	} gens;
 	struct gen *current;  /* the serving one; NULL before the first */
 	struct gen *starting; /* the one being built, NULL: none */
-	struct {
-		uint64_t next_image;    /* number with which the next keeper may begin */
-		struct cache_room room; /* of every generation's keeper */
-	} cache;
+	uint64_t next_image;  /* number with which the next keeper may begin */
 	struct {
 		struct status last; /* as written: of the last finished reload */
 		struct status next; /* gathered for the running one */

@@ -20,6 +20,7 @@
 #include "event/loop.h"
 #include "files/doubt_client.h"
 #include "ipc/ctl.h"
+#include "machine/cache_room.h"
 #include "machine/cgroup.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
@@ -115,8 +116,8 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 		.board_slot = c->board,
 		.heir = g->master->phase == MASTER_HEIR,
 		.cpus = cpus_usable(),
-		.cache_size = cache_room_size(&g->master->cache.room, g->conf),
-		.first_image = g->master->cache.next_image,
+		.cache_size = cache_room_size(g->conf),
+		.first_image = g->master->next_image,
 		.replaces = g->image.arg != 0,
 	};
 	for (unsigned i = 0; i < GIFTS; i++)

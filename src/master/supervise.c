@@ -5,7 +5,6 @@
  */
 #include "master/supervise.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +13,6 @@
 
 #include "base/build_id.h"
 #include "base/clock.h"
-#include "base/human.h"
 #include "base/log.h"
 #include "event/bus.h"
 #include "image/image.h"
@@ -114,29 +112,6 @@ static void respawn(struct child *c, enum child_state was)
 	launch_later(c, wait);
 }
 
-/* A live keeper has more than it may take from now on. */
-static void replace_keeper(const struct gen *g)
-{
-	GEN_FOREACH(c, g)
-		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
-			child_kill(c, SIGTERM);
-}
-
-/* A process killed by the kernel because memory is out: the cache may be the cause. */
-static void look_at_memory(const struct child *c, int status, enum child_state was)
-{
-	struct master *m = c->gen->master;
-	char who[32], room[HUMAN_SIZE];
-
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || was == CHILD_STUCK ||
-		c->gen->state == GEN_DRAIN || !cache_room_struck(&m->cache.room, c->gen->conf))
-		return;
-	child_name(c, who, sizeof(who));
-	log_error("%s was killed: out of memory; limiting the cache to %s", who,
-		human_bytes(room, cache_room_size(&m->cache.room, c->gen->conf)));
-	replace_keeper(c->gen);
-}
-
 static void on_died(struct child *c, pid_t pid, int status, enum child_state was)
 {
 	struct gen *g = c->gen;
@@ -144,7 +119,6 @@ static void on_died(struct child *c, pid_t pid, int status, enum child_state was
 
 	obituary(c, pid, status);
 	bus_left(m->shared.bus, pid);
-	look_at_memory(c, status, was);
 	if (g->state != GEN_DRAIN || reap_is_crash(status))
 		board_count(&m->shared.board->head, c->kind->died);
 	if (c->board != NULL && g->state == GEN_DRAIN)
@@ -215,7 +189,7 @@ static void take_line(struct board_lines *ring, const struct child *c, const str
  * at an upgrade. */
 static bool is_image(const struct master *m, const struct ctl_msg *msg, int nfds)
 {
-	return msg->arg > 0 && msg->arg < m->cache.next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
+	return msg->arg > 0 && msg->arg < m->next_image + IMAGES_AHEAD && nfds >= IMAGE_FDS;
 }
 
 static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -228,8 +202,8 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	if (!is_image(m, msg, nfds) || g->state == GEN_DRAIN)
 		return false;
 	gen_take_image(g, msg, fds, nfds);
-	if (m->cache.next_image <= msg->arg)
-		m->cache.next_image = msg->arg + 1;
+	if (m->next_image <= msg->arg)
+		m->next_image = msg->arg + 1;
 	GEN_FOREACH(c, g)
 		if (c->pid != 0 && c->kind->gets & CHILD_IMAGES)
 			child_send(c, DUE_IMAGE);

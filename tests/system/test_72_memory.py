@@ -1,15 +1,13 @@
-"""In a control group with little memory: what the cache takes there, and what is made of kills by the kernel."""
+"""In a control group with little memory: what the cache takes there."""
 import os
 import re
 import subprocess
-import tempfile
 
 import pytest
 
 import control_group
 import harness
 import procs
-from server import SANITIZED
 
 MB = 1 << 20
 
@@ -91,25 +89,3 @@ def test_whom_the_kernel_ends_first(h2d):
 			return int(f.read())
 	assert [score(pid) for pid in (server.pid, server.worker_pids()[0], server.acceptor(), server.keeper())] == [
 		10, 60, 60, 210]
-
-
-def test_it_takes_half_after_a_kill(group, h2d):
-	"""Where others in the group have the rest; in the end there is an image, and nobody is killed any more."""
-	path = group(128 * MB)
-	with tempfile.NamedTemporaryFile(dir="/dev/shm") as rest:  # memory that no kill gives back
-		subprocess.run(["head", "-c", str(100 * MB), "/dev/zero"], stdout=rest, preexec_fn=lambda: enter(path), check=True)
-		server = h2d.new(files=many(48), preexec=lambda: enter(path))
-		server.spawn()
-		server.log.wait("was killed: out of memory; limiting the cache to 16 MiB")
-		server.wait_listening()
-		server.wait_settled()
-		before = kills(path)
-		for name in ("1.bin", "47.bin"):
-			with server.connect() as c:
-				assert len(c.get("/" + name).body) == MB
-		assert kills(path) == before < 10
-		server.quit()
-
-
-if SANITIZED:  # which takes all of that memory for itself
-	del test_it_takes_half_after_a_kill

@@ -107,31 +107,6 @@ TEST(test_version_1)
 	expect(0, 67108864);
 }
 
-static uint64_t kills(void)
-{
-	char self[128], vmstat[128];
-
-	snprintf(self, sizeof(self), "%s/self", folder);
-	snprintf(vmstat, sizeof(vmstat), "%s/vmstat", folder);
-	return cgroup_kills_read(self, folder, vmstat);
-}
-
-/* Of the group itself; where it says nothing, of the machine. */
-TEST(test_kills)
-{
-	ck_assert_uint_eq(kills(), CGROUP_UNTOLD);
-	put("self", "4:memory:/a\n0::/b\n");
-	put("vmstat", "nr_free_pages 1\noom_kill 7\n");
-	ck_assert_uint_eq(kills(), 7);
-	mkdir(at("memory"), 0755);
-	put("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
-	ck_assert_uint_eq(kills(), 3);
-	mkdir(at("b"), 0755);
-	put("b/memory.events", "oom 9\noom_kill 2\noom_group_kill 0\n");
-	put("memory.events", "oom 9\noom_kill 5\n");
-	ck_assert_uint_eq(kills(), 2);
-}
-
 TEST(test_no_groups)
 {
 	expect(0, 0);

@@ -197,7 +197,7 @@ static void set_up(void)
 	m.processes.kinds = kinds;
 	m.processes.env = (struct child_env){ &m.loop, &supervise_ops, fake_spawn, fake_kill };
 	m.pidfile = PIDFILE_NONE;
-	m.cache.next_image = 1;
+	m.next_image = 1;
 	m.shared.board = board_new();
 	m.shared.bus = bus_new();
 	list_init(&m.gens.all);
@@ -1002,14 +1002,14 @@ TEST(images_that_are_none)
 
 	start();
 	keeper = find("keeper", 0, 1);
-	next = m.cache.next_image;
+	next = m.next_image;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		struct ctl_msg msg = { .type = CTL_IMAGE, .arg = none[i].number };
 
 		ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, none[i].nfds), 0);
 		keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
 		ck_assert_uint_eq(m.current->image.arg, 0);
-		ck_assert_uint_eq(m.cache.next_image, next);
+		ck_assert_uint_eq(m.next_image, next);
 	}
 }
 

@@ -317,7 +317,7 @@ static void master_make(unsigned side)
 	m->processes.kinds = model_kinds;
 	m->processes.env = (struct child_env){ &m->loop, &supervise_ops, fake_spawn, fake_kill };
 	m->pidfile = PIDFILE_NONE;
-	m->cache.next_image = 1;
+	m->next_image = 1;
 	take_memory(m, side);
 	list_init(&m->gens.all);
 	sockets_init(&m->sockets);
