@@ -58,7 +58,7 @@ static int test(const struct conf_override *ov)
 	if (conf == NULL)
 		return EXIT_FAILURE;
 	rc = gen_resources_init(&resources, conf, conf_fault_print, NULL);
-	if (kernel_check(conf_fault_print, print_warning, NULL) < 0 || conf->faulty)
+	if (kernel_check() < 0 || conf->faulty)
 		rc = -1;
 	if (rc == 0) {
 		clock_update();

@@ -1,21 +1,21 @@
 /*
- * kernel_check: one function for each row of kernel_check.def, which tries it without lasting
- * effects. Called by master at the start, and by main for -t.
+ * kernel_check: a row for each feature, and its function, which tries it without lasting effects.
+ * Called by master at the start, and by main for -t.
  */
 #include "machine/kernel_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "conf/conf.h"
+#include "conf/conf_fault.h"
 
 enum { DESCRIPTORS_MIN = 32 };
 
@@ -47,19 +47,6 @@ static int try_proc(void)
 	return access("/proc/self/fd", F_OK) < 0 ? errno : 0;
 }
 
-static int try_signalfd(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	return closed(signalfd(-1, &none, SFD_CLOEXEC));
-}
-
-static int try_eventfd(void)
-{
-	return closed(eventfd(0, EFD_CLOEXEC));
-}
-
 /* The number that the master may have after it raises its limit. */
 static int try_descriptors(void)
 {
@@ -77,24 +64,21 @@ static int try_memfd(void)
 	return fd >= 0 && error != 0 ? close(fd), error : closed(fd);
 }
 
-static int try_prlimit(void)
-{
-	struct rlimit r;
-
-	return getrlimit(RLIMIT_NOFILE, &r) < 0 ? errno : 0;
-}
-
 static const struct {
 	int (*try)(void);
-	bool needed;
 	const char *what, *since, *why;
 } rows[] = {
-#define NEED(name, what, since, purpose) { try_##name, true, what, since, purpose },
-#define WANT(name, what, since, instead) { try_##name, false, what, since, instead },
-#include "machine/kernel_check.def"
+	{ try_openat2, "openat2(2)", "Linux 5.6", "h2d opens files below their root with it" },
+	{ try_close_range, "close_range(2)", "Linux 5.9",
+		"h2d closes inherited descriptors with it" },
+	{ try_memfd, "memfd_create(2) with F_SEAL_FUTURE_WRITE", "Linux 5.1",
+		"h2d shares its cache with it" },
+	{ try_proc, "/proc", "mount -t proc proc /proc", "h2d reopens files through it" },
+	{ try_descriptors, "room for 32 descriptors",
+		"ulimit -n, LimitNOFILE=", "each socket, file and process needs one" },
 };
 
-int kernel_check(conf_fault_fn *fault, conf_fault_fn *warn, void *ctx)
+int kernel_check(void)
 {
 	int rc = 0;
 
@@ -106,8 +90,8 @@ int kernel_check(conf_fault_fn *fault, conf_fault_fn *warn, void *ctx)
 			continue;
 		snprintf(text, sizeof(text), "%s is missing (%s): %s; provided by %s", rows[i].what,
 			strerror(error), rows[i].why, rows[i].since);
-		(rows[i].needed ? fault : warn)(ctx, &(struct conf_pos){ 0 }, text);
-		rc = rows[i].needed ? -1 : rc;
+		conf_fault_print(NULL, &(struct conf_pos){ 0 }, text);
+		rc = -1;
 	}
 	return rc;
 }

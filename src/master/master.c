@@ -145,18 +145,6 @@ static void raise_limit(void)
 	}
 }
 
-static void on_missing(void *ctx, const struct conf_pos *pos, const char *message)
-{
-	(void)ctx, (void)pos;
-	fprintf(stderr, "h2d: %s\n", message);
-}
-
-static void on_unwanted(void *ctx, const struct conf_pos *pos, const char *message)
-{
-	(void)ctx, (void)pos;
-	log_warn("%s", message);
-}
-
 static int master_begin(struct master *m)
 {
 	struct passed p;
@@ -186,7 +174,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	log_who("master");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails like one to a full disk */
-	if (kernel_check(on_missing, on_unwanted, NULL) < 0)
+	if (kernel_check() < 0)
 		return 1;
 	raise_limit();
 	process_use_open();

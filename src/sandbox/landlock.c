@@ -7,12 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifdef HAVE_LINUX_LANDLOCK_H
-#include <linux/landlock.h>
 
 /* Rights newer than the oldest headers of a build of h2d. */
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
@@ -122,31 +120,3 @@ int landlock_enter(struct landlock *l)
 	l->fd = -1;
 	return rc < 0 ? -error : 0;
 }
-
-#else
-
-int landlock_abi(void)
-{
-	return 0;
-}
-
-int landlock_new(struct landlock *l, bool network)
-{
-	(void)network;
-	*l = (struct landlock){ .fd = -1 };
-	return -ENOSYS;
-}
-
-int landlock_allow(const struct landlock *l, int fd, unsigned rights)
-{
-	(void)l, (void)fd, (void)rights;
-	return -ENOSYS;
-}
-
-int landlock_enter(struct landlock *l)
-{
-	(void)l;
-	return -ENOSYS;
-}
-
-#endif

@@ -16,7 +16,7 @@ struct landlock {
 	int abi;
 };
 
-/* The version of the kernel's Landlock; 0: none, or this build has none. */
+/* The version of the kernel's Landlock; 0: none. */
 int landlock_abi(void);
 
 /* Makes a ruleset that allows no access, except network: all of TCP. 0, or -errno. */

@@ -117,10 +117,9 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
  */
 static void lower_limit(void)
 {
-	struct rlimit r;
+	struct rlimit r = { 0 };
 
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return; /* kernel_check has reported it */
+	getrlimit(RLIMIT_NOFILE, &r);
 	r.rlim_max = sandbox_fewer(r.rlim_max);
 	if (r.rlim_cur > r.rlim_max)
 		r.rlim_cur = r.rlim_max;
@@ -183,19 +182,13 @@ void sandbox_log(const struct conf *conf)
 		c->drop_capabilities ? "no capabilities" : "the user's capabilities",
 		landlock_text(conf, buf, sizeof(buf)), seccomp_text(conf));
 	if (c->landlock && landlock_abi() == 0)
-		log_warn("Landlock: missing in the kernel or this build; files are not restricted");
+		log_warn("Landlock: missing in the kernel; files are not restricted");
 	if (c->seccomp != SECCOMP_OFF && !(seccomp_built() && seccomp_there()))
 		log_warn("seccomp: missing in %s; system calls are not restricted",
 			seccomp_built() ? "the kernel" : "this build");
 }
 
-#ifdef HAVE_LINUX_LANDLOCK_H
-#define LANDLOCK_BUILT " landlock"
-#else
-#define LANDLOCK_BUILT ""
-#endif
-
 const char *sandbox_built(void)
 {
-	return seccomp_built() ? LANDLOCK_BUILT " seccomp" : LANDLOCK_BUILT;
+	return seccomp_built() ? " landlock seccomp" : " landlock";
 }

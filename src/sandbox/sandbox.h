@@ -32,7 +32,7 @@ int sandbox_enter(
 /* In the master: logs one line about its children's restrictions. */
 void sandbox_log(const struct conf *conf);
 
-/* The parts in this build, as words for -V: " landlock seccomp", or less. */
+/* The parts in this build, as words for -V: " landlock seccomp", or the first. */
 const char *sandbox_built(void);
 
 #endif

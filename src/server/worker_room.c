@@ -15,7 +15,6 @@ enum {
 	ADMIN_CONNECTIONS = 64, /* beside worker-connections */
 	/* Reserved: the worker's own, a message's (images, logs), closing ones, the admin's. */
 	OWN_DESCRIPTORS = 256,
-	UNTOLD_DESCRIPTORS = 1024, /* if the kernel does not report the limit */
 	FILES_MAX = 4096,
 	/* The master is told after this time. */
 	FULL_MS = 100,
@@ -106,7 +105,7 @@ void worker_room_stop(struct worker *w)
 
 void worker_room_look(struct worker *w)
 {
-	struct rlimit r = { .rlim_cur = UNTOLD_DESCRIPTORS };
+	struct rlimit r = { 0 };
 	uint64_t roots = w->args->trees->files.nroots; /* each is always open */
 
 	getrlimit(RLIMIT_NOFILE, &r);

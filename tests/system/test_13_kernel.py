@@ -11,10 +11,8 @@ import pytest
 import harness
 from server import SANITIZED
 
-CALLS = {"x86_64": {"openat2": 437, "close_range": 436, "prlimit64": 302, "memfd_create": 319, "signalfd4": 289,
-		"eventfd2": 290},
-	"aarch64": {"openat2": 437, "close_range": 436, "prlimit64": 261, "memfd_create": 279, "signalfd4": 74,
-		"eventfd2": 19}}[platform.machine()]
+CALLS = {"x86_64": {"openat2": 437, "close_range": 436, "memfd_create": 319},
+	"aarch64": {"openat2": 437, "close_range": 436, "memfd_create": 279}}[platform.machine()]
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
@@ -56,8 +54,7 @@ def refused(server, said):
 @pytest.mark.parametrize("call, what, since, why", [
 	("openat2", "openat2(2)", "Linux 5.6", "h2d opens files below their root with it"),
 	("close_range", "close_range(2)", "Linux 5.9", "h2d closes inherited descriptors with it"),
-	("signalfd4", "signalfd(2)", "Linux 2.6.27", "h2d reads signals with it"),
-	("eventfd2", "eventfd(2)", "Linux 2.6.27", "threads report with it"),
+	("memfd_create", "memfd_create(2) with F_SEAL_FUTURE_WRITE", "Linux 5.1", "h2d shares its cache with it"),
 ])
 @pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM], ids=["none", "filtered"])
 def test_a_call_that_is_needed(h2d, call, what, since, why, error):
@@ -85,17 +82,5 @@ def test_no_proc(h2d):
 		"h2d reopens files through it; provided by mount -t proc proc /proc")
 
 
-@pytest.mark.parametrize("call, said", [
-	("prlimit64", r"warn .* getrlimit\(2\) is missing .*: each process assumes a limit of 1024 descriptors"),
-	("memfd_create", r"warn .* memfd_create\(2\) with F_SEAL_FUTURE_WRITE is missing .*: h2d has no cache"),
-])
-def test_a_call_that_is_done_without(h2d, call, said):
-	"""It serves, and warns."""
-	server = h2d(preexec=lacking(call), listens=("tcp",), files={"f": b"x"})
-	server.log.wait(said)
-	with server.connect("tcp") as c:
-		assert c.get("/f").body == b"x"
-
-
-if SANITIZED:  # whose tools take /proc and these calls themselves
-	del test_no_proc, test_a_call_that_is_done_without
+if SANITIZED:  # whose tools take /proc themselves
+	del test_no_proc
