@@ -7,13 +7,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,56 +184,6 @@ void ctl_lines_to(int fd)
 	log_tell(fd >= 0 ? tell_master : NULL);
 }
 
-/* --- a child without a master ----------------------------------------------------------------- */
-
-/*
- * One signal handler, in the main thread, which is the loop's: all others block its signal. It
- * counts looks, not seconds, like master/watchdog.c: a stopped process makes none.
- */
-enum { LOOK_S = 1 };
-
-static unsigned limit;  /* looks */
-static unsigned silent; /* looks since the last turn of the loop */
-static volatile sig_atomic_t turned;
-
-/* A lock that the line needs may never be freed: the next signal then ends the process. */
-static void end_process(void)
-{
-	signal(SIGALRM, SIG_DFL);
-	alarm(LOOK_S);
-	log_error("the master is gone, and this process hung for %u s; aborting", limit);
-	raise(SIGABRT);
-}
-
-static void look_at_loop(int signo)
-{
-	(void)signo;
-	silent = turned ? 0 : silent + 1;
-	turned = 0;
-	if (silent >= limit)
-		end_process();
-	else
-		alarm(LOOK_S);
-}
-
-int lone_watch(unsigned seconds)
-{
-	/* Nested: the handler waits for a lock that the interrupted code would free. */
-	struct sigaction sa = { .sa_handler = look_at_loop,
-		.sa_flags = SA_RESTART | (int)SA_NODEFER };
-
-	limit = seconds;
-	if (limit == 0)
-		return 0;
-	sigaction(SIGALRM, &sa, NULL);
-	return prctl(PR_SET_PDEATHSIG, SIGALRM, 0, 0, 0) < 0 ? -errno : 0;
-}
-
-void lone_turns(void)
-{
-	turned = 1;
-}
-
 /* --- a child's end, on its loop --------------------------------------------------------------- */
 
 static void take_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
@@ -284,7 +232,6 @@ void ctl_link_look(struct ctl_link *l)
 {
 	const struct ctl_msg msg = { .type = CTL_AGAIN, .arg = l->lost };
 
-	lone_turns();
 	/* Until descriptors are free, each answer is lost like the first. */
 	if (l->lost != 0 && clock_ms() - l->lost_ms >= SECOND_MS &&
 		ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
@@ -296,7 +243,6 @@ void ctl_link_tick(struct ctl_link *l)
 	const struct ctl_msg msg = { .type = CTL_TICK };
 	uint64_t now = clock_now_ms(); /* the loop's clock stops during a long step */
 
-	lone_turns();
 	if (now - l->ticked_ms >= SECOND_MS && ctl_send(l->watch.fd, &msg, NULL, 0) == 0)
 		l->ticked_ms = now;
 }

@@ -90,21 +90,6 @@ void ctl_discard(const int *fds, int nfds);
  */
 void ctl_lines_to(int fd);
 
-/* --- a child without a master ----------------------------------------------------------------- */
-
-/*
- * lone: ends a child without a master whose loop hangs. While the master lives, its watchdog does
- * so (master/watchdog.c); the kernel signals the master's death by SIGALRM, and from then on the
- * process checks itself once a second.
- */
-
-/* In a child of the master, after its change of user, which would undo it. limit: seconds that the
- * loop of a running process may hang; 0: for ever. 0, or -errno. */
-int lone_watch(unsigned limit);
-
-/* Reports a turn of the loop; called at least once a second. */
-void lone_turns(void);
-
 /* --- a child's end, on its loop --------------------------------------------------------------- */
 
 /*

@@ -256,8 +256,6 @@ static int spawn_run(const struct child *c, int ctl)
 	if (rc == 0)
 		rc = become_child(c, &gifts);
 	forget_others(c);
-	if (rc == 0)
-		rc = lone_watch((unsigned)c->gen->conf->worker_watchdog);
 	if (rc < 0) {
 		log_error("start: %s; exiting", strerror(-rc));
 		return EXIT_FAILURE;

@@ -98,21 +98,6 @@ def test_a_worker_that_spins_says_what_it_did(h2d):
 		assert other.get("/").status == 200
 
 
-def test_a_worker_that_spins_is_ended_when_its_master_is_gone_too(h2d):
-	"""By itself: nobody else is there."""
-	server = h2d(binary=HANDLERS, workers=1, listens=("tcp",), conf="worker-watchdog = 2")
-	pid = server.worker_pids()[0]
-	os.kill(server.pid, signal.SIGSTOP)  # it is not to find it first
-	begun = procs.cpu_seconds(pid)
-	c = ask_and_leave(server, "/t/sandbox/spin")
-	procs.wait_for(lambda: procs.cpu_seconds(pid) > begun + 0.3, said="it spins")
-	os.kill(server.pid, signal.SIGKILL)
-	server.process.wait()
-	server.expect_exit(-signal.SIGKILL)
-	server.log.wait("the master is gone, and this process hung for 2 s; aborting")
-	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
-
-
 def test_a_stopped_keeper_is_replaced(h2d):
 	server = h2d(conf="worker-watchdog = 2")
 	server.baseline = None

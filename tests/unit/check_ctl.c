@@ -8,10 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -294,47 +292,6 @@ TEST(the_end_is_told_once)
 	ck_assert_int_eq(gone, 1);
 	ck_assert(!link_end.watch.active);
 	pair[0] = dup(pair[1]); /* for teardown() */
-}
-
-/* --- without a master ------------------------------------------------------------------------- */
-
-enum { LIMIT = 4 }; /* the alarm may make a look of its own on a slow machine */
-
-TEST(who_turns_lives)
-{
-	ck_assert_int_eq(lone_watch(LIMIT), 0);
-	for (int i = 0; i < 50; i++) {
-		lone_turns();
-		raise(SIGALRM);
-		raise(SIGALRM);
-	}
-	alarm(0);
-}
-
-TEST_SIGNAL(who_stands_still_ends, 1, SIGABRT)
-{
-	ck_assert_int_eq(lone_watch(LIMIT), 0);
-	lone_turns();
-	for (int i = 0; i <= LIMIT; i++)
-		raise(SIGALRM);
-}
-
-TEST(the_kernel_tells)
-{
-	int signo = 0;
-
-	ck_assert_int_eq(lone_watch(LIMIT), 0);
-	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
-	ck_assert_int_eq(signo, SIGALRM);
-}
-
-TEST(zero_is_for_ever)
-{
-	int signo = 0;
-
-	ck_assert_int_eq(lone_watch(0), 0);
-	ck_assert_int_eq(prctl(PR_GET_PDEATHSIG, &signo, 0, 0, 0), 0);
-	ck_assert_int_eq(signo, 0);
 }
 
 UNIT_FIXTURE(setup, teardown)
