@@ -310,7 +310,7 @@ uint64_t conf_hosts_look(const struct conf *conf)
 	return hash;
 }
 
-/* Keeps them unchanged. Before one is used: later changes are seen the next time. */
+/* Keeps them unchanged. */
 static void keep_patterns(struct hosts *h, unsigned n)
 {
 	struct conf *conf = h->conf;
@@ -324,7 +324,6 @@ static void keep_patterns(struct hosts *h, unsigned n)
 		if (has_pattern(&conf->servers[i]))
 			kept[conf->npatterns++] = conf->servers[i];
 	conf->patterns = kept;
-	conf->hosts_seen = conf_hosts_look(conf);
 }
 
 void conf_hosts_expand(struct conf *conf, struct conf_faults *faults)
@@ -337,9 +336,12 @@ void conf_hosts_expand(struct conf *conf, struct conf_faults *faults)
 			patterns++;
 		else
 			check_alone(&h, &conf->servers[i]);
+	if (patterns > 0)
+		keep_patterns(&h, patterns);
+	/* Before one is used: later changes are seen the next time. */
+	conf->hosts_seen = conf_hosts_look(conf);
 	if (patterns == 0)
 		return;
-	keep_patterns(&h, patterns);
 	take_names(&h);
 	for (unsigned i = 0; i < n && !faults->oom; i++)
 		if (has_pattern(&conf->servers[i]))

@@ -390,7 +390,7 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf_check(conf, faults);
 	/* Before one is read: later changes are seen the next time. */
 	if (!faults->oom)
-		conf->watched_seen = conf_watched_look(conf);
+		conf->watched_seen = conf_watched_look(conf, conf->hosts_seen);
 }
 
 /* faulty_too: repairs a conf with faults instead of freeing it. */

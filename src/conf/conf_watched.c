@@ -67,9 +67,9 @@ static void watched_look_at(void *ctx, const char *path)
 	*hash = fnv_add(*hash, &id, sizeof(id));
 }
 
-uint64_t conf_watched_look(const struct conf *conf)
+uint64_t conf_watched_look(const struct conf *conf, uint64_t hosts)
 {
-	uint64_t hash = FNV_BEGIN;
+	uint64_t hash = hosts;
 
 	conf_watched_each(conf, watched_look_at, &hash);
 	return hash;
@@ -91,9 +91,9 @@ static void watched_read_file(void *ctx, const char *path)
 		close(fd);
 }
 
-uint64_t conf_watched_read(const struct conf *conf)
+uint64_t conf_watched_read(const struct conf *conf, uint64_t hosts)
 {
-	uint64_t hash = FNV_BEGIN;
+	uint64_t hash = hosts;
 
 	conf_watched_each(conf, watched_read_file, &hash);
 	return hash != 0 ? hash : 1;

@@ -15,29 +15,21 @@
 struct master;
 
 struct changes {
-	struct watch events;  /* of inotify; not active: none */
-	struct timer look;    /* armed: an entry of a directory has changed */
-	uint64_t looked_ms;   /* time of the last check */
-	uint64_t seen;        /* conf_watched_look() at that time */
-	uint64_t loaded;      /* conf_watched_look() of the serving generation */
-	uint64_t content;     /* conf_watched_read() of those; 0: unknown yet */
-	uint64_t tried;       /* conf_watched_look() at the last automatic reload */
-	uint64_t tried_ms;    /* and its time */
-	uint64_t hosts_ms;    /* last look for hosts */
-	uint64_t hosts_tried; /* conf_hosts_look() at the last automatic reload */
-	uint64_t taken_ms;    /* start of the last generation reloaded so; 0: none */
-	bool wished;          /* since the last change of generations */
-	bool waits;           /* files have changed within the pause */
+	uint64_t looked_ms; /* time of the last check */
+	uint64_t seen;      /* conf_watched_look() at that time */
+	uint64_t loaded;    /* conf_watched_look() of the serving generation */
+	uint64_t content;   /* conf_watched_read() of those; 0: unknown yet */
+	uint64_t tried;     /* conf_watched_look() at the last automatic reload */
+	uint64_t tried_ms;  /* and its time */
+	uint64_t taken_ms;  /* start of the last generation reloaded so; 0: none */
+	bool wished;        /* since the last change of generations */
+	bool waits;         /* files have changed within the pause */
 };
 
-void changes_init(struct master *m);
-
-/* Another generation serves: watches its files from now on. */
+/* Another generation serves: its files count from now on. */
 void changes_serve(struct master *m);
 
 /* Called once a second. */
 void changes_second(struct master *m);
-
-void changes_fini(struct master *m);
 
 #endif

@@ -209,7 +209,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	}
 	timer_disarm(&m.loop.wheel, &m.second);
 	upgrade_fini(&m.upgrade);
-	changes_fini(&m);
 	sockets_free(&m.sockets);
 	if (m.pidfile.mine)
 		status_remove(m.pidfile.path);

@@ -372,7 +372,6 @@ static void on_bind(struct timer *t)
 
 void reload_init(struct master *m)
 {
-	changes_init(m);
 	drain_init(m);
 	shrink_init(m);
 	timer_init(&m->build.limit, on_limit);

@@ -137,15 +137,6 @@ static void sandbox_paths_go(struct way *w, const char *path)
 		sandbox_paths_walk(w, path);
 }
 
-void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx)
-{
-	struct way w;
-
-	way_begin(&w, fn, ctx);
-	sandbox_paths_go(&w, path);
-	way_end(&w);
-}
-
 static void uploads(struct way *w, const struct conf_server *s)
 {
 	char path[PATH_BYTES];

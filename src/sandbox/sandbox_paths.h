@@ -28,7 +28,4 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 bool sandbox_paths_links(const struct conf *conf);
 bool sandbox_paths_links_of(const struct conf_server *s);
 
-/* A path whose file may be replaced: it, its directory, and the directory of each link's target. */
-void sandbox_paths_way(const char *path, sandbox_path_fn *fn, void *ctx);
-
 #endif

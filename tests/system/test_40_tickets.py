@@ -96,7 +96,7 @@ class KeyFile:
 		self.keys = [os.urandom(80), *self.keys[:keep]]
 		self.put(b"".join(self.keys))
 		server.reload()
-		assert server.log_text().count("session tickets: using keys of") > taken
+		server.log.wait("session tickets: using keys of", count=taken + 1)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -138,7 +138,7 @@ def test_a_key_file_that_changes(h2d, tmp_path):
 	server.baseline = None
 	server.lint.forget()
 	file.put(os.urandom(80))
-	server.log.wait("certificates, lists or keys have changed; reloading")
+	server.log.wait("certificates, lists, keys or hosts have changed; reloading")
 	server.log.wait("session tickets: using keys of %s" % file.path)
 	server.wait_up(2)
 	assert not sessions.come()

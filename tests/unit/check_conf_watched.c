@@ -43,20 +43,20 @@ TEST(which)
 {
 	conf_watched_each(conf, note, NULL);
 	ck_assert_str_eq(seen, "a.crt b.crt a.key b.key a.ocsp b.ocsp tickets ca crl ");
-	ck_assert_uint_eq(conf_watched_look(conf), conf->watched_seen);
+	ck_assert_uint_eq(conf_watched_look(conf, conf->hosts_seen), conf->watched_seen);
 }
 
 /* _i: written again as it was, otherwise, and taken away. */
 TEST_EACH(changed, 3 * NAMES)
 {
-	uint64_t content = conf_watched_read(conf);
+	uint64_t content = conf_watched_read(conf, conf->hosts_seen);
 	const char *name = names[_i / 3];
 
 	ck_assert_int_eq(unlink(in_folder(name)), 0);
 	if (_i % 3 < 2)
 		write_file(name, _i % 3 == 0 ? name : "other");
-	ck_assert_uint_ne(conf_watched_look(conf), conf->watched_seen);
-	ck_assert_int_eq(conf_watched_read(conf) == content, _i % 3 == 0);
+	ck_assert_uint_ne(conf_watched_look(conf, conf->hosts_seen), conf->watched_seen);
+	ck_assert_int_eq(conf_watched_read(conf, conf->hosts_seen) == content, _i % 3 == 0);
 }
 
 UNIT_FIXTURE(set_up, tear_down)
