@@ -5,7 +5,6 @@
 #include "cli/signal_cmd.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,33 +62,8 @@ static int moved_or(const struct running_master *m, int rc)
 	return running_master_has_moved(m) ? SIGNAL_MOVED : rc;
 }
 
-/*
- * A real-time signal ends a program that does not handle it, so an older master must not get one. A
- * master blocks those that it handles.
- */
-static bool is_taken(const struct running_master *m, int signo)
-{
-	char path[64], line[256];
-	uint64_t blocked = UINT64_MAX;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)m->pid);
-	f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "SigBlk: %" SCNx64, &blocked) == 1)
-			break;
-	if (f != NULL)
-		fclose(f);
-	return blocked >> (signo - 1) & 1;
-}
-
 static int send_signal(const struct running_master *m, int signo)
 {
-	if (signal_is_drain(signo) && !is_taken(m, signo)) {
-		fprintf(stderr, "h2d: process %d is too old for -s drain and undrain\n",
-			(int)m->pid);
-		return 1;
-	}
 	if (pidfd_send_signal(m->pidfd, signo, NULL, 0) == 0)
 		return 0;
 	if (errno == ESRCH && running_master_has_moved(m))

@@ -67,7 +67,6 @@ static size_t format(const struct status *s, char *buf, size_t size)
 		result(s->upgraded));
 	const char *line = s->text;
 
-	/* Only if set: older programs know no such line. */
 	if (s->drained)
 		n += (size_t)snprintf(buf + n, size - n, "drained 1\n");
 	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
@@ -171,8 +170,6 @@ static bool parse_line(struct status *s, char *line)
 		return status_number(value, &s->running);
 	if (strcmp(line, "replaced") == 0)
 		return status_number(value, &s->replaced);
-	if (strcmp(line, "waiting") == 0) /* the form of older programs */
-		return true;
 	if (strcmp(line, "gone") == 0)
 		return parse_gone(s, value);
 	if (strcmp(line, "result") == 0)

@@ -82,7 +82,7 @@ print("ready", flush=True)
 signal.sigwait({signal.SIGHUP})
 for request, result, running in (3, "failed", 4), (4, "ok", 0):
 	with open(sys.argv[1] + ".status.new", "w") as f:
-		f.write("request %d\\ngeneration 7\\nresult %s\\nrunning %d\\nreplaced 0\\nwaiting 0\\nupgrade 0 failed\\n"
+		f.write("request %d\\ngeneration 7\\nresult %s\\nrunning %d\\nreplaced 0\\nupgrade 0 failed\\n"
 			"text this is %d\\n" % (request, result, running, request))
 	os.rename(sys.argv[1] + ".status.new", sys.argv[1] + ".status")
 	time.sleep(0.5)
@@ -96,7 +96,7 @@ def test_an_outcome_of_an_earlier_reload(tmp_path, before):
 	pid_path = str(tmp_path / "pid")
 	if before != "none":
 		with open(pid_path + ".status", "w") as f:
-			f.write("request 1\ngeneration 5\nresult ok\nrunning 0\nreplaced 0\nwaiting 0\nupgrade 0 failed\n")
+			f.write("request 1\ngeneration 5\nresult ok\nrunning 0\nreplaced 0\nupgrade 0 failed\n")
 	with subprocess.Popen([sys.executable, "-c", MASTER, pid_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
 			text=True) as master:
 		assert master.stdout.readline() == "ready\n"

@@ -2,8 +2,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -172,30 +170,6 @@ def test_between_reloads(h2d):
 	assert is_drained(server)
 	server.run("-s", "undrain", check=0)
 	assert not is_drained(server)
-
-
-HOLDER = """
-import fcntl, os, sys, time
-f = open(sys.argv[1], "w")
-fcntl.flock(f, fcntl.LOCK_EX)
-f.write("%d\\n" % os.getpid())
-f.flush()
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_master_of_before(h2d):
-	"""One that does not know the signal would die of it, so it gets none."""
-	server = h2d.new()
-	with subprocess.Popen([sys.executable, "-c", HOLDER, server.pid_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-		assert holder.stdout.readline() == b"held\n"
-		for name in ("drain", "undrain"):
-			done = server.run("-s", name, check=1)
-			assert done.err == "h2d: process %d is too old for -s drain and undrain\n" % holder.pid
-		assert holder.poll() is None
-		holder.stdin.close()
-		assert holder.wait() == 0
 
 
 @pytest.mark.skipif(not os.path.exists(H2D + "-top"), reason="built without jansson")
