@@ -3,13 +3,12 @@
  * start and for every reload; no conf with a fault is ever used.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/file_read.h"
 #include "conf/conf.h"
 #include "conf/conf_check.h"
 #include "conf/conf_fault.h"
@@ -23,29 +22,6 @@ enum {
 	CONF_MEMORY_MAX = 256 << 20,
 	CONF_INCLUDE_MAX = 16, /* nesting of includes */
 };
-
-/* Reads all of fd, of size bytes when opened, for free(3), in any case; -1 with errno. */
-static int source_read_all(int fd, size_t size, char **buf, struct slice *text)
-{
-	size_t n = 0;
-
-	*buf = malloc(size + 1);
-	if (*buf == NULL)
-		return -1;
-	while (n < size) {
-		ssize_t r = read(fd, *buf + n, size - n);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -1;
-		if (r == 0)
-			break;
-		n += (size_t)r;
-	}
-	*text = slice_of(*buf, n);
-	return 0;
-}
 
 /*
  * Skips the byte-order mark of Windows editors before UTF-8 (Unicode 15.0, 2.13). NULL, or why the
@@ -96,14 +72,11 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 		.depth = from != NULL ? from->depth + 1 : 0,
 		.block = block,
 		.include = include };
-	struct slice text = { 0 };
 	char *buf = NULL;
 	struct stat st;
-	int fd;
+	ssize_t n;
 
-	/* O_NONBLOCK: a FIFO must not block a reload. */
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0) {
+	if (stat(name, &st) < 0) {
 		conf_fault(faults, pos, "cannot open \"%s\": %m", name);
 		faults->lost = true;
 	} else if (!S_ISREG(st.st_mode)) {
@@ -114,22 +87,17 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	} else if (st.st_size > CONF_FILE_MAX) {
 		conf_fault(faults, pos, "\"%s\" is larger than %d bytes", name, CONF_FILE_MAX);
 		faults->lost = true;
-	} else if (source_read_all(fd, (size_t)st.st_size, &buf, &text) < 0) {
-		if (errno == ENOMEM)
-			conf_fault_oom(faults, pos);
-		else
-			conf_fault(faults, pos, "cannot read \"%s\": %m", name);
+	} else if ((buf = malloc((size_t)st.st_size + 1)) == NULL) {
+		conf_fault_oom(faults, pos);
+		faults->lost = true;
+	} else if ((n = file_read(name, buf, (size_t)st.st_size)) < 0) {
+		conf_fault(faults, pos, "cannot open \"%s\": %s", name, strerror((int)-n));
 		faults->lost = true;
 	} else {
 		source.dev = st.st_dev;
 		source.ino = st.st_ino;
-		/* Closed before its includes are opened. */
-		close(fd);
-		fd = -1;
-		parse(conf, &source, text, pos, faults);
+		parse(conf, &source, slice_of(buf, (size_t)n), pos, faults);
 	}
-	if (fd >= 0)
-		close(fd);
 	free(buf);
 }
 

@@ -6,12 +6,11 @@
 #include "sites/site_maker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file_read.h"
 #include "conf/conf_check.h"
 #include "conf/conf_table.h"
 #include "http/path.h"
@@ -42,30 +41,19 @@ static void bad(struct reading *r, const char *what, const char *why)
 /* The text, ended by a NUL; NULL after a fault at pos. */
 static char *redirect_read_file(struct site_maker *m, const char *path, const struct conf_pos *pos)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
+	ssize_t n = stat(path, &st) < 0 ? -errno : 0;
 	char *text = NULL;
-	ssize_t n = -1;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		site_maker_fault(m, pos, "redirect-file \"%.200s\": %s", path, strerror(errno));
-	else if (st.st_size > FILE_MAX)
-		site_maker_fault(
-			m, pos, "redirect-file \"%.200s\" is larger than %d bytes", path, FILE_MAX);
-	else
+	if (n == 0 && st.st_size > FILE_MAX)
+		n = -EFBIG;
+	if (n == 0)
 		text = site_maker_room(m, (size_t)st.st_size, 1);
-	for (size_t got = 0; text != NULL && n != 0; got += (size_t)n) {
-		n = read(fd, text + got, (size_t)st.st_size - got);
-		if (n < 0) {
-			site_maker_fault(
-				m, pos, "redirect-file \"%.200s\": %s", path, strerror(errno));
-			text = NULL;
-			break;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return text;
+	if (text != NULL)
+		n = file_read(path, text, (size_t)st.st_size);
+	if (n < 0)
+		site_maker_fault(m, pos, "redirect-file \"%.200s\": %s", path, strerror((int)-n));
+	return n < 0 ? NULL : text;
 }
 
 /* Takes the next line of the rest, without its comment; NULL: the end. */

@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
@@ -16,15 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/file_read.h"
 #include "tls/tls_memory.h"
 #include "tls/tls_staple.h"
 
 enum { KEY_TEXT_MAX = 64 << 10 };
 
-/* OpenSSL's reason, by its first error, the nearest to the cause. */
-static const char *reason_of_file(void)
+const char *tls_cert_reason(void)
 {
 	unsigned long e = ERR_peek_error();
 	const char *text;
@@ -107,25 +105,8 @@ static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct
 	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
 		return enter_pair(c, fault) ? 0 : -1;
 	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
-		p->files[TLS_FILE_CERTIFICATE], reason_of_file());
+		p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
 	return -1;
-}
-
-/* The text of a key, n bytes of it, or -errno; a larger file is cut, and no PEM block then. */
-static ssize_t read_text(const char *file, char *buf, size_t size)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
-	ssize_t got = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (n < size && (got = read(fd, buf + n, size - n)) > 0)
-		n += (size_t)got;
-	if (got < 0)
-		n = (size_t)-errno;
-	close(fd);
-	return (ssize_t)n;
 }
 
 static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)
@@ -141,11 +122,12 @@ static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)
 	return key;
 }
 
-/* Not by BIO_new_file(): stdio would leave the text of the key in a buffer unwiped. */
+/* Not by BIO_new_file(): stdio would leave the text of the key in a buffer unwiped. A larger file
+ * is cut, and no PEM block then. */
 static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 {
 	char text[KEY_TEXT_MAX];
-	ssize_t n = read_text(file, text, sizeof(text));
+	ssize_t n = file_read(file, text, sizeof(text));
 	bool prompted = false;
 	EVP_PKEY *key = n >= 0 ? parse_key(text, (size_t)n, &prompted) : NULL;
 
@@ -154,7 +136,7 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 		snprintf(fault->text, sizeof(fault->text), "certificate-key %s: %s", file,
 			n < 0      ? strerror((int)-n)
 			: prompted ? "the key is encrypted: remove its password"
-				   : reason_of_file());
+				   : tls_cert_reason());
 	return key;
 }
 
@@ -173,7 +155,7 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	if (!ok) {
 		snprintf(fault->text, sizeof(fault->text),
 			"certificate-key %s does not match certificate %s (%s)",
-			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], reason_of_file());
+			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
 		return -1;
 	}
 	return 0;

@@ -64,4 +64,7 @@ const char *tls_pair_doubt(const struct tls_cert *c, const struct tls_pair *p);
 
 void tls_cert_free(struct tls_cert **c);
 
+/* Why OpenSSL cannot read a file, by its first error, the nearest to the cause. */
+const char *tls_cert_reason(void);
+
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tls/tls_cert.h"
 #include "tls/tls_memory.h"
 
 enum {
@@ -284,17 +285,6 @@ static int next_list(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
 	return add_list(ca, list) && ok ? 1 : -1;
 }
 
-/* The first error, which is the nearest to the cause. */
-static const char *reason_of_file(void)
-{
-	unsigned long e = ERR_peek_error();
-	const char *text = ERR_reason_error_string(e);
-
-	if (ERR_GET_LIB(e) == ERR_LIB_SYS)
-		return strerror(ERR_GET_REASON(e));
-	return text != NULL ? text : "unknown error";
-}
-
 /* Adds all of one kind in the file; NULL, or why they cannot be read. */
 static const char *add_all(
 	struct tls_client_ca *ca, const char *file, EVP_MD_CTX *md, add_next *add, const char *none)
@@ -308,7 +298,7 @@ static const char *add_all(
 		n++;
 	BIO_free(in);
 	if (rc < 0)
-		return reason_of_file();
+		return tls_cert_reason();
 	ERR_clear_error();
 	return n > 0 ? NULL : none;
 }
