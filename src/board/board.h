@@ -69,7 +69,6 @@ bool route_times_has(const struct route_table *routes, unsigned route);
 enum {
 	SERVER_COUNTS_ROWS = 256, /* the first is for requests and servers without one */
 	SERVER_COUNTS_TITLE = 256,
-	SERVER_COUNTS_CLASSES = 5, /* no response, and 2xx to 5xx */
 };
 
 /* The titles of servers with a row. n 0: none, and not counted. */
@@ -80,7 +79,7 @@ struct server_titles {
 
 struct server_counts {
 	struct server_count {
-		uint64_t responses[SERVER_COUNTS_CLASSES];
+		uint64_t responses[ROUTE_TIMES_CLASSES];
 		uint64_t bytes_in, bytes_out; /* of content */
 	} v[SERVER_COUNTS_ROWS];
 };
@@ -96,9 +95,6 @@ void server_counts_observe(struct server_count *row, const struct req_record *re
 
 /* Adds from, reading each cell once; sums wrap around. */
 void server_counts_add(struct server_counts *sum, const struct server_counts *from);
-
-/* "none", "2xx" …. */
-const char *server_counts_class(unsigned class);
 
 /*
  * board_conns: the live connections of one worker as rows of text, a table in its slot of the

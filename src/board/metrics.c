@@ -227,10 +227,10 @@ static void put_responses(struct metrics_out *o, const struct server_titles *tit
 	metrics_family(o, METRICS_COUNTER, "server_responses",
 		"requests, by server and status class; none: without a response");
 	for (unsigned i = 0; i < n; i++)
-		for (unsigned c = 0; c < SERVER_COUNTS_CLASSES; c++)
+		for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
 			metrics_sample(o,
 				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
-					{ "class", slice_str(server_counts_class(c)) } },
+					{ "class", slice_str(route_times_class(c)) } },
 				2, (int64_t)counts->v[i].responses[c]);
 }
 

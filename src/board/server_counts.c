@@ -77,11 +77,3 @@ void server_counts_add(struct server_counts *sum, const struct server_counts *fr
 	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
 		add(&to[i], __atomic_load_n(&cell[i], __ATOMIC_RELAXED));
 }
-
-const char *server_counts_class(unsigned class)
-{
-	static const char *const classes[SERVER_COUNTS_CLASSES] = { "none", "2xx", "3xx", "4xx",
-		"5xx" };
-
-	return classes[class];
-}

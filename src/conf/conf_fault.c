@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 
+#include "base/log.h"
 #include "base/name_map.h"
 
 const struct conf_pos conf_command_line = { .file = "command line" };
@@ -72,4 +73,13 @@ void conf_fault_print(void *ctx, const struct conf_pos *pos, const char *message
 	(void)ctx;
 	conf_fault_format(pos, message, text, sizeof(text));
 	fprintf(stderr, "%s%s\n", conf_fault_prefix(pos), text);
+}
+
+void conf_fault_log(void *ctx, const struct conf_pos *pos, const char *message)
+{
+	char text[CONF_FAULT_TEXT];
+
+	(void)ctx;
+	conf_fault_format(pos, message, text, sizeof(text));
+	log_warn("%s", text);
 }

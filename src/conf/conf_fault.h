@@ -51,4 +51,7 @@ const char *conf_fault_prefix(const struct conf_pos *pos);
 /* Prints both to standard error; needs no ctx. */
 conf_fault_fn conf_fault_print;
 
+/* Logs it as a warning; needs no ctx. */
+conf_fault_fn conf_fault_log;
+
 #endif

@@ -151,8 +151,8 @@ static void on_tick(struct timer *t)
 	struct keeper *k = LIST_ENTRY(t, struct keeper, tick);
 
 	timer_arm(&k->loop.wheel, t, clock_ms() + IMAGE_TICK_MS);
-	master_link_tick(&k->master);
-	master_link_turns(&k->master);
+	ctl_link_look(&k->master.ctl);
+	ctl_link_tick(&k->master.ctl);
 	if (!works(k))
 		return;
 	publish_tick(&k->publish);
@@ -244,7 +244,7 @@ static void on_pause(void *ctx)
 
 	k->backlog.midway = true;
 	publish_midway(&k->publish);
-	master_link_turns(&k->master);
+	ctl_link_tick(&k->master.ctl);
 	k->backlog.midway = false;
 }
 
@@ -492,7 +492,7 @@ int keeper_run(const struct gifts *args)
 	timer_disarm(&k.loop.wheel, &k.tick);
 	if (k.state != KEEPER_IDLE)
 		stop_building(&k);
-	master_link_close(&k.master);
+	ctl_link_close(&k.master.ctl);
 	sig_fini(&k.sig, &k.loop);
 	loop_fini(&k.loop);
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -99,13 +99,6 @@ struct master_link {
 /* leave and ctx are set. 0, or -errno. */
 int master_link_open(
 	struct master_link *l, struct loop *loop, int fd, uint32_t generation, int error_log);
-void master_link_close(struct master_link *l);
-
-/* Called at each tick of the keeper: requests lost messages again. */
-void master_link_tick(struct master_link *l);
-
-/* Also called during a long step: reports once a second that this process runs. */
-void master_link_turns(struct master_link *l);
 
 /* Sends facts if they differ from the last ones and the queue is not full. */
 void master_link_tell(struct master_link *l, const struct cache_facts *facts);

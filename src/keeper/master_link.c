@@ -48,21 +48,6 @@ int master_link_open(
 	return ctl_link_open(&l->ctl, loop, fd);
 }
 
-void master_link_close(struct master_link *l)
-{
-	ctl_link_close(&l->ctl);
-}
-
-void master_link_tick(struct master_link *l)
-{
-	ctl_link_look(&l->ctl);
-}
-
-void master_link_turns(struct master_link *l)
-{
-	ctl_link_tick(&l->ctl);
-}
-
 void master_link_tell(struct master_link *l, const struct cache_facts *facts)
 {
 	struct ctl_msg msg = { .type = CTL_CACHE, .generation = l->generation, .facts = *facts };

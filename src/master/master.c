@@ -91,19 +91,10 @@ static void show_use(struct board *board)
 	__atomic_store_n(&board->head.use.descriptors, use.descriptors, __ATOMIC_RELAXED);
 }
 
-static void on_late(void *ctx, const struct conf_pos *pos, const char *message)
-{
-	char text[CONF_FAULT_TEXT];
-
-	(void)ctx;
-	conf_fault_format(pos, message, text, sizeof(text));
-	log_warn("%s", text);
-}
-
 static void tell_what_expires(const struct master *m)
 {
 	if (m->current != NULL && m->current->state == GEN_SERVE)
-		gen_resources_expire(&m->current->resources, on_late, NULL);
+		gen_resources_expire(&m->current->resources, conf_fault_log, NULL);
 }
 
 static void on_second(struct timer *t)

@@ -48,15 +48,6 @@ static void complain(struct master *m, const char *prefix, const char *text)
 		log_error("%s", text);
 }
 
-static void on_warning(void *ctx, const struct conf_pos *pos, const char *message)
-{
-	char text[CONF_FAULT_TEXT];
-
-	(void)ctx;
-	conf_fault_format(pos, message, text, sizeof(text));
-	log_warn("%s", text);
-}
-
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
 	char text[CONF_FAULT_TEXT];
@@ -407,7 +398,7 @@ void reload_begin(struct master *m)
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;
 	}
-	gen_resources_check(&g->resources, g->conf, on_warning, NULL);
+	gen_resources_check(&g->resources, g->conf, conf_fault_log, NULL);
 	cache_room_log(g->conf);
 	if (take_pid_file(m, g->conf) < 0)
 		reload_fail(g, NULL);

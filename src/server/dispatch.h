@@ -65,4 +65,7 @@ struct dispatch_ops {
 
 extern const struct dispatch_ops dispatch_reuseport, dispatch_acceptor;
 
+/* The listener of that identity; NULL: host has none. */
+const struct worker_listener *dispatch_listener(const struct dispatch_host *host, uint32_t id);
+
 #endif

@@ -78,18 +78,10 @@ static void inbox_close(struct inbox *in)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-static const struct worker_listener *find_listener(const struct dispatch_host *host, uint32_t id)
-{
-	for (unsigned i = 0; i < host->nlisteners; i++)
-		if (host->listeners[i].id == id)
-			return &host->listeners[i];
-	return NULL;
-}
-
 static void take_one(struct inbox *in, const struct fdpass *c)
 {
 	struct dispatch_host *host = in->dispatch->host;
-	const struct worker_listener *from = find_listener(host, c->listener);
+	const struct worker_listener *from = dispatch_listener(host, c->listener);
 
 	if (in->own)
 		++*host->taken;

@@ -293,7 +293,7 @@ static struct source *source_find(struct dispatch *d, uint32_t id, uint32_t slot
 	return NULL;
 }
 
-static const struct worker_listener *find_listener(const struct dispatch_host *host, uint32_t id)
+const struct worker_listener *dispatch_listener(const struct dispatch_host *host, uint32_t id)
 {
 	for (unsigned i = 0; i < host->nlisteners; i++)
 		if (host->listeners[i].id == id)
@@ -303,7 +303,7 @@ static const struct worker_listener *find_listener(const struct dispatch_host *h
 
 static void reuseport_listen(struct dispatch *d, uint32_t id, uint32_t slot, int fd)
 {
-	const struct worker_listener *listener = find_listener(d->host, id);
+	const struct worker_listener *listener = dispatch_listener(d->host, id);
 	struct source *s = source_find(d, id, slot);
 	bool lent = s == NULL || s->lent;
 

@@ -72,7 +72,7 @@ TEST(by_class)
 	memset(&sum, 0, sizeof(sum));
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		server_counts_observe(&counts.v[7], &record, statuses[i]);
-	for (unsigned c = 0; c < SERVER_COUNTS_CLASSES; c++)
+	for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
 		ck_assert_uint_eq(counts.v[7].responses[c], c == 1 ? 2 : 1);
 	server_counts_add(&sum, &counts);
 	server_counts_add(&sum, &counts);
@@ -80,7 +80,7 @@ TEST(by_class)
 	ck_assert_uint_eq(sum.v[7].bytes_out, 60);
 	ck_assert_uint_eq(sum.v[7].responses[1], 4);
 	ck_assert_uint_eq(sum.v[6].bytes_out + sum.v[8].bytes_out, 0);
-	ck_assert_str_eq(server_counts_class(4), "5xx");
+	ck_assert_str_eq(route_times_class(4), "5xx");
 }
 
 static struct route_times times, all;
