@@ -10,7 +10,7 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (TOP / "HACKING.md").read_text()
-PAGES = TEXT + "".join(p.read_text() for p in sorted((TOP / "docs").rglob("*.md")))
+PAGES = "\n## \n".join([TEXT] + [p.read_text() for p in sorted((TOP / "docs").rglob("*.md"))])
 WAYS = re.findall(r"^## (The way of .*)$", PAGES, re.M)
 
 
