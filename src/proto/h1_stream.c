@@ -9,6 +9,8 @@
 #include "proto/h1.h"
 #include "request/req_client.h"
 
+#include <ctype.h>
+
 enum { STREAMS_KEPT = 1024 };
 
 static struct pool pool = {
@@ -317,6 +319,17 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		h1_stream_body_ends(s);
 }
 
+/*
+ * The third word of the connection's first line is a word, and not HTTP/: a broken preface of
+ * HTTP/2 (RFC 9113, 3.4), or another protocol, to which an answer would be noise.
+ */
+static bool is_foreign(const struct h1_stream *s, const struct h1_parse *p, uint8_t wrong)
+{
+	return p->err == ERR_REQUEST_LINE && s->h1->proto.requests == 1 && p->method.n > 0 &&
+	       p->nversion < sizeof("HTTP/") - 1 && isalpha(wrong) &&
+	       method_parse(p->method) == H2D_METHOD_UNKNOWN;
+}
+
 void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
 	struct h1_parse *p = &s->h1->parse;
@@ -338,6 +351,12 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
 		s->req.method_text = p->method;
 		s->req.target = p->target;
 		err = p->err;
+		if (is_foreign(s, p, (*data)[-1])) {
+			err_log(err, req_client(&s->req));
+			COUNT(protocol_errors, 1);
+			h1_go(s->h1, H1_BROKEN);
+			return;
+		}
 		break;
 	}
 	if (err != NULL)

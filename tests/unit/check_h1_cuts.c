@@ -68,27 +68,23 @@ static const char *answer(const char *text, size_t first, size_t step)
 }
 
 static const struct {
-	const char *text, *status;
+	const char *text, *status; /* NULL: the connection ends without an answer */
 } lines[] = {
 	/* another protocol, or a preface gone wrong */
-	{ "HELO a there\r\n", "400" },
+	{ "HELO a there\r\n", NULL },
+	{ "PRI * HTTX/2.0\r\n\r\nSM\r\n\r\n", NULL },
+	{ "INVALID CONNECTION PREFACE\r\n\r\n", NULL },
+	{ "CONNECT a:4 a:443 HTTP/1.1\r\nHost: a\r\n\n\x01", NULL },
+	/* HTTP is named, or there is no third word */
 	{ "HELO a \r\n\r\n", "400" },
 	{ "HELO a \nGET / HTTP/1.1\r\n\r\n", "400" },
-	{ "HELO a b HTTP/\r\n HTTP/1.1\r\n", "400" },
-	{ "HELO a b HTTP HTTP/2.0\r\n", "400" },
-	{ "HELO a b xHTTP/1.1\r\n", "400" },
-	{ "HELO a HTTP/X HTT\r\n", "400" },
-	{ "PRI * HTTX/2.0\r\n\r\nSM\r\n\r\n", "400" },
-	{ "HELO a b 3456789 123456789 123456789 123456789 123456789 123 HTTP/1.1\r\n", "400" },
-	/* HTTP is named on the line */
-	{ "CONNECT a:4 a:443 HTTP/1.1\r\nHost: a\r\n\n\x01", "400" },
-	{ "Extra lineGET / HTTP/1.1\r\nHost: a\r\n\r\n", "400" },
 	{ "HELO a  HTTP/1.1\r\n\r\n", "400" },
-	{ "HELO a HTTP HTTP/ HTTP/1.0\n", "400" },
+	{ "HELO a HTTP HTTP/1.0\r\n", "400" },
+	{ "Extra lineGET / HTTP/1.1\r\nHost: a\r\n\r\n", "400" },
+	{ "HELO a HTTP/X HTT\r\n", "400" },
 	{ "HELO a HTTP/1.1 \r\n\r\n", "400" },
 	{ "HELO a HTTP/1.x\r\n\r\n", "400" },
 	{ "HELO a HTTP/1.1\n", "400" },
-	{ "HELO a HTTP/X HTTP/1.9 HTTP/1.1\r\n", "400" },
 	/* a word of HTTP, or less than two words */
 	{ "GET / b HTTP/1.1\r\n\r\n", "400" },
 	{ "GET / \r\n\r\n", "400" },
@@ -112,15 +108,19 @@ TEST_EACH(cuts, LINES)
 	static char whole[sizeof(got)];
 
 	strcpy(whole, answer(text, SIZE_MAX, 1));
-	ck_assert_msg(strncmp(whole, "HTTP/1.1 ", 9) == 0 && strncmp(whole + 9, status, 3) == 0,
-		"%s: %s", text, whole);
+	if (status == NULL)
+		ck_assert_str_eq(whole, "");
+	else
+		ck_assert_msg(
+			strncmp(whole, "HTTP/1.1 ", 9) == 0 && strncmp(whole + 9, status, 3) == 0,
+			"%s: %s", text, whole);
 	for (size_t first = 1; first < strlen(text); first++) {
 		ck_assert_str_eq(answer(text, first, SIZE_MAX), whole);
 		ck_assert_str_eq(answer(text, first, 1), whole);
 	}
 }
 
-/* A later line of the connection likewise. */
+/* A later line of the connection is answered. */
 TEST(second_request)
 {
 	static const char text[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\nHELO a b\r\n";
