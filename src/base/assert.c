@@ -1,6 +1,6 @@
 /*
  * assert: ends a process that found a bug of its own. H2D_ASSERT calls it from every layer; it
- * writes the last words and the called handler, allocates nothing and never returns.
+ * writes the crash report and the called handler, allocates nothing and never returns.
  */
 #include "base/assert.h"
 

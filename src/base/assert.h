@@ -11,11 +11,11 @@
 #define H2D_ASSERT(x) \
 	(__builtin_expect(!!(x), 1) ? (void)0 : assert_fail(#x, __FILE__, __LINE__, __func__))
 
-/* Sets a second place for last words (a NUL-terminated copy), besides stderr; buf must live as long
- * as the process. */
+/* Sets a second place for the crash report (a NUL-terminated copy), besides stderr; buf must live
+ * as long as the process. */
 void assert_last_words_to(char *buf, size_t size);
 
-/* Ends the process with these last words. */
+/* Ends the process with this crash report. */
 _Noreturn void assert_end(const char *text) __attribute__((cold, noinline));
 
 _Noreturn void assert_fail(const char *what, const char *file, int line, const char *func)

@@ -1,5 +1,5 @@
 /*
- * crash: last words of a process that a signal ends: the signal, the place, and the handler and
+ * crash: the report of a process that a signal ends: the signal, the place, and the handler and
  * request. Each child writes them to its scoreboard slot, where the master finds them. Only here
  * and in ipc/ctl.c does code of h2d run in a signal handler.
  */
@@ -11,8 +11,8 @@
 
 #include "base/slice.h"
 
-/* Directs the last words to words, unless it has some already; it must live as long as the process.
- * Also gives the main thread a second stack for them, because its own may have overflowed. */
+/* Directs the crash report to words, unless words has one; words must live as long as the
+ * process. Also gives the main thread a second stack for it, because its own may have overflowed. */
 void crash_words_to(char *words, size_t size);
 
 /*

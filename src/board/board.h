@@ -208,7 +208,7 @@ struct board_slot {
 	uint32_t busy;    /* thousandths of a processor's time; worker_strain writes it */
 	uint32_t late_us; /* how late its loop is; the same */
 	struct counters counters;
-	char words[BOARD_WORDS]; /* last words, of assert or crash, NUL-terminated */
+	char words[BOARD_WORDS]; /* crash report, of assert or crash, NUL-terminated */
 	struct route_times times;
 	uint32_t counts_servers; /* 1: servers is used */
 	/* On separate pages: memory is used once they are written. */

@@ -1,6 +1,6 @@
 /*
  * spawn: the fork. It does all between the master and the function of the child's kind: the
- * descriptors, the rights of the process, the place of its counts and last words.
+ * descriptors, the rights of the process, the place of its counts and crash report.
  */
 #ifndef H2D_MASTER_SPAWN_H
 #define H2D_MASTER_SPAWN_H

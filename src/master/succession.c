@@ -41,7 +41,7 @@ static struct master *master_of(struct upgrade *u)
 	return LIST_ENTRY(u, struct master, upgrade);
 }
 
-/* Wishes for the new master, as bits of the last word. */
+/* Wishes for the new master, as bits of the final message. */
 static const enum master_wish passed_on[] = { WISH_RELOAD, WISH_UPGRADE, WISH_DRAIN, WISH_UNDRAIN };
 
 enum { WISHES = sizeof(passed_on) / sizeof(passed_on[0]) };
@@ -213,7 +213,7 @@ static void disown_listeners(struct master *m)
 	}
 }
 
-/* MAINPID before the last word: the service manager accepts messages only from this process. */
+/* MAINPID before the final message: the service manager accepts messages only from this process. */
 static void on_taken(struct upgrade *u)
 {
 	struct master *m = master_of(u);

@@ -1,6 +1,6 @@
 /*
  * handler_rule: the rules for handlers (handler_rule.def): a broken rule ends the worker, with the
- * rule as its last words; a late reply, and a slip after which the request still gets an answer,
+ * rule as its crash report; a late reply, and a slip after which the request still gets an answer,
  * are log lines. The calls of h2d/handler.h check by these macros.
  */
 #ifndef H2D_REQUEST_HANDLER_RULE_H
@@ -39,8 +39,8 @@ extern _Thread_local bool handler_rule_on_loop;
 /* The call was made in a thread that has only its job (h2d_work()): the request is not read. */
 _Noreturn void handler_rule_thread(const char *call) __attribute__((cold, noinline));
 
-/* Ends the worker for a mistake in call, described by what; the last words also name handler and
- * request, if this thread is in a call for one. */
+/* Ends the worker for a mistake in call, described by what; the crash report also names
+ * handler and request, if this thread is in a call for one. */
 _Noreturn void handler_rule_call(const char *call, const char *what)
 	__attribute__((cold, noinline));
 

@@ -278,7 +278,7 @@ static void on_end(struct watch *w, uint32_t events)
 {
 	struct upgrade *u = LIST_ENTRY(w, struct upgrade, process);
 
-	on_channel(&u->channel, events); /* its last words */
+	on_channel(&u->channel, events); /* its final message */
 	if (u->state == UPGRADE_UNDO) {
 		forget_it(u);
 		u->ops->undo(u);

@@ -1,7 +1,7 @@
 /*
  * upgrade: two masters, of which the new one replaces the old one. The new program is started
- * beside the old one, inherits descriptors (passed.h), and starts its workers; then it is told to
- * serve; and when it reports that it does, the old one sends the last word and exits. Until then
+ * beside the old one, inherits descriptors (passed.h), and starts its workers; then the old
+ * one tells it to serve. When it serves, the old one sends the final message and exits. Until then
  * the old one gives nothing up, so that a failure changes nothing. Upgrade is both ends of the
  * channel between them, and knows their state; a master's ops are called at each step.
  */
@@ -36,7 +36,7 @@ struct upgrade_ops {
 	void (*undo)(struct upgrade *u);
 	/* This master must serve from now on. */
 	void (*go)(struct upgrade *u);
-	/* The old master's last word; NULL: none. */
+	/* The old master's final message; NULL: none. */
 	void (*bye)(struct upgrade *u, const char *text);
 	/* The old master has ended, before it gave anything up. */
 	void (*lost)(struct upgrade *u);
@@ -51,7 +51,7 @@ struct upgrade {
 	enum upgrade_state state; /* upgrade_go() alone writes it */
 	struct watch channel;     /* to the other master; its fd -1: none */
 	struct watch process;     /* the pidfd of the new one; -1 */
-	struct timer timer;       /* for it to be ready; for the old one's last word */
+	struct timer timer;       /* for it to be ready; for the old one's final message */
 	pid_t pid;                /* of the other master; 0: unknown yet */
 	bool said;                /* the new one has reported its fault */
 };
@@ -75,7 +75,7 @@ void upgrade_begin(
 /* Gives up an upgrade under way; why is for ops->failed. */
 void upgrade_abort(struct upgrade *u, const char *why);
 
-/* Sends the last word. False: the new master did not wait for it. */
+/* Sends the final message. False: the new master did not wait for it. */
 bool upgrade_bye(const struct upgrade *u, const char *text);
 
 /* Sends the new master a signal. */
