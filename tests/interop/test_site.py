@@ -40,7 +40,7 @@ def site(tmp_path_factory):
 	assert done.returncode == 0, done.stdout
 	conf = (TOP / "examples/docs-site.conf").read_text()
 	assert "```conf\n%s```" % conf in (TOP / "docs/recipes/docs-site.md").read_text()
-	(folder / "h2d.conf").write_text(with_user(conf.replace(":8080", ":%d" % port).replace("/srv/docs", str(BUILD / "docs"))))
+	(folder / "h2d.conf").write_text(with_user(conf.replace('user = "h2d"\n', "").replace(":8080", ":%d" % port).replace("/srv/docs", str(BUILD / "docs"))))
 	with open(folder / "log", "w") as log:
 		server = subprocess.Popen([H2D, "-f", folder / "h2d.conf"], stderr=log)
 	try:
