@@ -12,7 +12,8 @@
 #include "base/slice.h"
 
 /* Directs the crash report to words, unless words has one; words must live as long as the
- * process. Also gives the main thread a second stack for it, because its own may have overflowed. */
+ * process. Also gives the main thread a second stack for it, because its own may have overflowed.
+ */
 void crash_words_to(char *words, size_t size);
 
 /*

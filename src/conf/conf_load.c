@@ -90,8 +90,11 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 	} else if ((buf = malloc((size_t)st.st_size + 1)) == NULL) {
 		conf_fault_oom(faults, pos);
 		faults->lost = true;
-	} else if ((n = file_read(name, buf, (size_t)st.st_size)) < 0) {
+	} else if ((n = file_read(name, buf, (size_t)st.st_size + 1)) < 0) {
 		conf_fault(faults, pos, "cannot open \"%s\": %s", name, strerror((int)-n));
+		faults->lost = true;
+	} else if (n > st.st_size) {
+		conf_fault(faults, pos, "\"%s\" grew while h2d read it", name);
 		faults->lost = true;
 	} else {
 		source.dev = st.st_dev;

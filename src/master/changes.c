@@ -71,8 +71,8 @@ static void look_at_files(struct master *m, const struct conf *conf)
 
 	c->looked_ms = clock_ms();
 	c->seen = seen;
-	c->waits = false;
-	if (!quiet || (seen == c->loaded && c->content != 0) ||
+	c->waits = waited && quiet && !may_wish(m); /* they have been read */
+	if (c->waits || !quiet || (seen == c->loaded && c->content != 0) ||
 		(seen == c->tried && c->looked_ms - c->tried_ms < RETRY_MS) ||
 		is_same(c, conf, seen))
 		return;

@@ -46,6 +46,8 @@ static void warn_of_servers(const struct conf *conf)
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		const struct conf_server *s = &conf->servers[i];
 
+		if (i > 0 && s->at.file == s[-1].at.file && s->at.line == s[-1].at.line)
+			continue; /* of one ${host} */
 		warn_codings(&s->scope.compress, &s->scope.compress_at);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			warn_codings(&s->locations[j].scope.compress,

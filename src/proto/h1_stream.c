@@ -320,13 +320,14 @@ static void got_head(struct h1_stream *s, unsigned minor)
 }
 
 /*
- * The third word of the connection's first line is a word, and not HTTP/: a broken preface of
- * HTTP/2 (RFC 9113, 3.4), or another protocol, to which an answer would be noise.
+ * The connection's first line has no path, and its third word is not HTTP/: a broken preface of
+ * HTTP/2 (RFC 9113, 3.4), or another protocol, to which an answer would be noise. end: behind the
+ * wrong byte, if the line has a method.
  */
-static bool is_foreign(const struct h1_stream *s, const struct h1_parse *p, uint8_t wrong)
+static bool is_foreign(const struct h1_stream *s, const struct h1_parse *p, const uint8_t *end)
 {
 	return p->err == ERR_REQUEST_LINE && s->h1->proto.requests == 1 && p->method.n > 0 &&
-	       p->nversion < sizeof("HTTP/") - 1 && isalpha(wrong) &&
+	       p->target.p[0] != '/' && p->nversion < sizeof("HTTP/") - 1 && isalpha(end[-1]) &&
 	       method_parse(p->method) == H2D_METHOD_UNKNOWN;
 }
 
@@ -351,7 +352,7 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
 		s->req.method_text = p->method;
 		s->req.target = p->target;
 		err = p->err;
-		if (is_foreign(s, p, (*data)[-1])) {
+		if (is_foreign(s, p, *data)) {
 			err_log(err, req_client(&s->req));
 			COUNT(protocol_errors, 1);
 			h1_go(s->h1, H1_BROKEN);

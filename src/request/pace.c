@@ -2,8 +2,7 @@
  * pace: grants bytes by two buckets of tokens, that of the connection in its memory, that of the
  * client in the tally. Called by reply.c, by req.c and by the protocols' output. A grant is a
  * twentieth of a second's bytes, so that a slow response continues evenly and a fast one asks
- * seldom. A client over its rate of requests is answered before the gate, so that refusals cost
- * little.
+ * seldom.
  */
 #include "request/pace.h"
 
@@ -24,7 +23,6 @@ enum {
 };
 
 #define NS_PER_US UINT64_C(1000)
-#define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
 /* --- grants ----------------------------------------------------------------------------------- */

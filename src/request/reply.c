@@ -105,6 +105,8 @@ static void drop_configured(struct h2d_req *req)
 	struct reply *r = &req->reply;
 	unsigned kept = 0;
 
+	if (site_is_health(req->site, req->path))
+		return; /* a cache would answer for a server that drains */
 	for (unsigned i = 0; i < r->nfields; i++) {
 		const struct site_removed *rule = site_removal(req->location, r->fields[i].name);
 

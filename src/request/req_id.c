@@ -32,7 +32,7 @@ static const uint8_t *random_bytes(void)
 	static unsigned left;
 
 	if (left == 0) {
-		if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		if (getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != sizeof(bytes))
 			return NULL;
 		left = BATCH;
 	}

@@ -50,7 +50,11 @@ static char *redirect_read_file(struct site_maker *m, const char *path, const st
 	if (n == 0)
 		text = site_maker_room(m, (size_t)st.st_size, 1);
 	if (text != NULL)
-		n = file_read(path, text, (size_t)st.st_size);
+		n = file_read(path, text, (size_t)st.st_size + 1);
+	if (n > st.st_size)
+		n = -EAGAIN; /* it grew */
+	else if (n >= 0 && text != NULL)
+		text[n] = '\0';
 	if (n < 0)
 		site_maker_fault(m, pos, "redirect-file \"%.200s\": %s", path, strerror((int)-n));
 	return n < 0 ? NULL : text;

@@ -195,6 +195,11 @@ location "/a/b/" { add-header = {"x-one: 3"} }""")
 	server.reload()
 	with link(server, speak) as c:
 		assert (c.get("/f").get("x-two"), c.get("/a/f.txt").get("x-two")) == ("2", None)
+	# A cache must not answer for health.
+	server.write_conf(server='health = "/healthz"  cache-control = "max-age=60"  remove-header = {"cache-control"}')
+	server.reload()
+	with link(server, speak) as c:
+		assert [c.get(path).get("cache-control") for path in ("/f", "/healthz")] == ["max-age=60", "no-store"]
 
 
 def test_headers_on_refusals(h2d, speak):

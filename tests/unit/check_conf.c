@@ -774,6 +774,8 @@ TEST(the_root_of_the_command_line_is_the_default_servers)
 	no_faults("root");
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	conf_free(&c);
+	free(file);
+	free(root);
 }
 
 /* What goes elsewhere needs no files. */

@@ -726,7 +726,7 @@ TEST(skipped_identifier)
 	ck_assert(proto_over(server));
 }
 
-/* RFC 9113, 5.1: nghttp2 does not see these, see h2_frames.h and on_closed_stream(). */
+/* RFC 9113, 5.1: nghttp2 does not see these, see h2_guard.h and on_closed_stream(). */
 TEST_EACH(closed_streams, 2)
 {
 	static const uint8_t data1[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x' };

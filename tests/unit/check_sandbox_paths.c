@@ -35,6 +35,10 @@ static void note(void *ctx, const char *path, unsigned rights)
 	size_t n = strlen(seen);
 
 	(void)ctx, (void)rights;
+	/* With sanitizers, what their reports need is allowed as well. */
+	if (UNIT_SANITIZED && (strncmp(path, "/proc", 5) == 0 || strcmp(path, "/lib") == 0 ||
+				      strcmp(path, "/usr/lib") == 0))
+		return;
 	if (strncmp(path, top, strlen(top)) == 0)
 		path += strlen(top);
 	snprintf(seen + n, sizeof(seen) - n, "%s ", path);
@@ -95,11 +99,7 @@ TEST(many_in_one_folder)
 		servers[i].root = roots[i];
 	}
 	sandbox_paths(&conf, SANDBOX_ROOTS, note, NULL);
-#ifdef __SANITIZE_ADDRESS__
-	ck_assert_str_eq(seen, "/srv /usr/share /srv/b /proc /proc/self/exe /lib /usr/lib ");
-#else
 	ck_assert_str_eq(seen, "/srv /usr/share /srv/b ");
-#endif
 }
 
 TEST(a_link_to_itself_ends)
