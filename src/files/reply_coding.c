@@ -1,6 +1,6 @@
 /*
  * reply_coding: the form of a cached file that a client gets. Called by reply_file.c for each reply
- * from the image; pure but for the memo of choices.
+ * from the image; pure except for the memo of choices.
  */
 #include "files/reply_file.h"
 

@@ -20,7 +20,7 @@
  */
 
 /*
- * reply_coding: the form of a cached file that a client gets. Pure but for the memo of choices.
+ * reply_coding: the form of a cached file that a client gets. Pure except for the memo of choices.
  */
 
 /* True if accept-encoding may select another form of e for location. */

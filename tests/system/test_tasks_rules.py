@@ -104,7 +104,7 @@ server "_" {
 
 # --- the site is closed ---------------------------------------------------------------------------
 
-task("closed, but for those who work on it", """trusted-proxies = {"127.0.0.0/8"}
+task("closed, except for its maintainers", """trusted-proxies = {"127.0.0.0/8"}
 client-address = "x-forwarded-for"
 """ + PLAIN + """
 server "_" {
