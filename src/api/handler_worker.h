@@ -3,8 +3,7 @@
  * belong to no request. The worker starts all handlers before its first request, and stops them
  * after its last.
  */
-#ifndef H2D_API_HANDLER_WORKER_H
-#define H2D_API_HANDLER_WORKER_H
+#pragma once
 
 #include "base/conf_pos.h"
 #include "request/handler_call.h"
@@ -74,5 +73,3 @@ void handler_topics_close(struct http_env *env);
 
 /* Delivers the messages so far; for the test kit, whose clock is frozen. */
 void handler_topics_read(const struct http_env *env);
-
-#endif

@@ -3,8 +3,7 @@
  * the request's body, and the source of a reply whose content is frames. Its protocol carries bytes
  * both ways without reading them.
  */
-#ifndef H2D_API_WEBSOCKET_H
-#define H2D_API_WEBSOCKET_H
+#pragma once
 
 #include "base/states.h"
 #include "base/strbuf.h"
@@ -130,5 +129,3 @@ void websocket_count(struct websocket *ws);
 bool websocket_has_room(struct websocket *ws, size_t n);
 
 void websocket_set_timer(struct websocket *ws, uint64_t ms);
-
-#endif

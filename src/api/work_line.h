@@ -3,8 +3,7 @@
  * slow or hanging work delays no other: half of the free ones, or one. Further work waits, in a
  * line in which clients take turns. Owned by the worker, for work.c; on the loop's thread.
  */
-#ifndef H2D_API_WORK_LINE_H
-#define H2D_API_WORK_LINE_H
+#pragma once
 
 #include "event/offload.h"
 #include "share/line.h"
@@ -39,5 +38,3 @@ static inline bool work_line_waits(const struct work_turn *t)
 {
 	return t->turn.group != NULL;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * runs and reports checks and remembers verdicts, and auth_line.c, which orders them and counts a
  * client's wrong guesses.
  */
-#ifndef H2D_AUTH_CHECK_H
-#define H2D_AUTH_CHECK_H
+#pragma once
 
 #include "auth/auth_queue.h"
 #include "auth/htpasswd.h"
@@ -153,5 +152,3 @@ enum auth_verdict auth_line_join(struct auth_check *c);
 
 /* The next check to run; NULL: none. */
 struct auth_check *auth_line_next(struct auth_queue *queue);
-
-#endif

@@ -4,8 +4,7 @@
  * a short time, keyed by a MAC of the credentials, never by the credentials. Called by gate.c,
  * before the route is looked up.
  */
-#ifndef H2D_AUTH_QUEUE_H
-#define H2D_AUTH_QUEUE_H
+#pragma once
 
 #include "base/conf_pos.h"
 #include "event/offload.h"
@@ -54,5 +53,3 @@ enum auth_verdict auth_ask(struct auth_queue *queue, const struct auth *auth,
 
 /* The verdict is no longer needed; harmless if wait does not wait. */
 void auth_forget(struct auth_wait *wait);
-
-#endif

@@ -5,8 +5,7 @@
  * Lines may end in CRLF; "#" begins a comment line; text after a second colon is ignored; the first
  * line of a user counts. An unknown user costs as much time as a wrong password.
  */
-#ifndef H2D_AUTH_HTPASSWD_H
-#define H2D_AUTH_HTPASSWD_H
+#pragma once
 
 #include "base/file_id.h"
 #include "base/slice.h"
@@ -44,5 +43,3 @@ bool htpasswd_foreign(struct slice hash);
 /* True if hash has no form of a hash, like a password in clear text. */
 bool htpasswd_plain(struct slice hash);
 bool htpasswd_verify(const char *password, struct slice hash);
-
-#endif

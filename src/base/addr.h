@@ -4,8 +4,7 @@
  * accept(2) to the access rules; only log lines have its text. Every layer may call it: its
  * functions are pure.
  */
-#ifndef H2D_BASE_ADDR_H
-#define H2D_BASE_ADDR_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ const char *addr_range_parse(const char *text, struct addr_range *r);
  * that is wider than all of IPv4 ("::/0" is IPv6 alone). A unix address is in none.
  */
 bool addr_range_contains(const struct addr_range *r, const struct addr *a);
-
-#endif

@@ -4,8 +4,7 @@
  * that into 431, 503 or a configuration error. Any length may be asked for: one that would wrap
  * exceeds every cap. An arena belongs to one thread.
  */
-#ifndef H2D_BASE_ARENA_H
-#define H2D_BASE_ARENA_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ static inline void arena_fini(struct arena *a)
 	if (a->chunks != NULL)
 		arena_reset(a);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * words to the buffer of the process (in its scoreboard slot), prints them, and aborts. Never for
  * bad input and never for a failing machine; those are errors (err.h).
  */
-#ifndef H2D_BASE_ASSERT_H
-#define H2D_BASE_ASSERT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ _Noreturn void assert_end(const char *text) __attribute__((cold, noinline));
 
 _Noreturn void assert_fail(const char *what, const char *file, int line, const char *func)
 	__attribute__((cold, noinline));
-
-#endif

@@ -3,8 +3,7 @@
  * cache_facts.def. The keeper fills the struct, CTL_CACHE carries it, the scoreboard holds it; it
  * has no pointers, so that it can be sent as it is.
  */
-#ifndef H2D_BASE_CACHE_FACTS_H
-#define H2D_BASE_CACHE_FACTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct cache_facts {
 	uint64_t v[CACHE_FACTS];
 	struct process_use use; /* of the keeper */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * as an argument, except h2_window, which is called outside of its own turn. 0 does not mean never:
  * a machine may have been up for less than a second.
  */
-#ifndef H2D_BASE_CLOCK_H
-#define H2D_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -36,5 +35,3 @@ uint64_t clock_read_cpu_us(void);
 /* For tests: freezes all clocks at these values, except those for measuring, until clock_update()
  * is called. */
 void clock_set(uint64_t mono_us, struct timespec wall);
-
-#endif

@@ -3,8 +3,7 @@
  * of the settings that decide about requests, so that a decision can be reported with its line
  * (request/trace.h). The configuration owns the name of the file.
  */
-#ifndef H2D_BASE_CONF_POS_H
-#define H2D_BASE_CONF_POS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ struct key_value {
 struct conf;
 typedef struct key_value key_value_fn(
 	const struct conf *conf, const char *section, const char *key);
-
-#endif

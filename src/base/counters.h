@@ -4,8 +4,7 @@
  * with relaxed loads. Until counters_to() is called they are in a block private to the process, so
  * that tests need no setup.
  */
-#ifndef H2D_BASE_COUNTERS_H
-#define H2D_BASE_COUNTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ int64_t histogram_count(const int64_t *buckets, int nbounds);
  * bucket begins at 0; values above the last bound count as that bound. -1 if there are no values.
  */
 double histogram_quantile(const int64_t *bounds, int nbounds, const int64_t *buckets, double q);
-
-#endif

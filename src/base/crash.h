@@ -3,8 +3,7 @@
  * request. Each child writes them to its scoreboard slot, where the master finds them. Only here
  * and in ipc/ctl.c does code of h2d run in a signal handler.
  */
-#ifndef H2D_BASE_CRASH_H
-#define H2D_BASE_CRASH_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ const struct crash_call *crash_doing(void);
 /* Appends ", in handler NAME, in the request METHOD TARGET" to the n bytes of words, cut to size,
  * if this thread is in a call. words end in NUL, before and after. For signal handlers, too. */
 void crash_tell(char *words, size_t n, size_t size);
-
-#endif

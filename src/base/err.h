@@ -4,8 +4,7 @@
  * scope (request, stream or connection), and the level of the log line. Faults of the machine are
  * always errno values.
  */
-#ifndef H2D_BASE_ERR_H
-#define H2D_BASE_ERR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ void err_log_about(const struct err *err, const struct addr *peer, struct slice 
 
 #define ERR(name, status, code, scope, level, text) extern const struct err *const ERR_##name;
 #include "base/err.def"
-
-#endif

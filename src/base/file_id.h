@@ -3,8 +3,7 @@
  * remembered by it, and readers compare it to detect a change. The keeper and the workers call it;
  * no function reads the file system, and one reads a clock.
  */
-#ifndef H2D_BASE_FILE_ID_H
-#define H2D_BASE_FILE_ID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ static inline int64_t file_id_mtime(const struct file_id *id)
 
 	return id->mtime_ns % 1000000000 < 0 ? s - 1 : s;
 }
-
-#endif

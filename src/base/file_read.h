@@ -2,8 +2,7 @@
  * file_read: reads a short file in one call. For files of an operator, which may be replaced
  * meanwhile: the caller checks the content.
  */
-#ifndef H2D_BASE_FILE_READ_H
-#define H2D_BASE_FILE_READ_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -13,5 +12,3 @@
  * longer), or -errno. A FIFO without a writer is empty; never waits.
  */
 ssize_t file_read(const char *path, void *buf, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * (the worker's loop thread), read by others out of shared memory as hostile data. Until
  * handler_counts_to() is called they are in a block private to the process.
  */
-#ifndef H2D_BASE_HANDLER_COUNTS_H
-#define H2D_BASE_HANDLER_COUNTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -52,5 +51,3 @@ const char *handler_counts_text(char buf[32], double n);
 
 /* The number of values of a histogram, of the caller's own copy. */
 double handler_counts_values(const struct handler_metric *row, const struct handler_count *count);
-
-#endif

@@ -2,8 +2,7 @@
  * human: bytes as people read them. For pages, log lines and h2d-top; output for programs has plain
  * numbers.
  */
-#ifndef H2D_BASE_HUMAN_H
-#define H2D_BASE_HUMAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ enum { HUMAN_SIZE = 48 };
 
 /* "712 B", "1.5 KiB", "15 KiB". Writes to buf, which has HUMAN_SIZE bytes, and returns it. */
 const char *human_bytes(char *buf, uint64_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * together in a strbuf. Called for listings, the access log and pages for programs; never writes an
  * invalid character.
  */
-#ifndef H2D_BASE_JSON_H
-#define H2D_BASE_JSON_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void json_signed(struct strbuf *t, const char *name, int64_t n);
 void json_unsigned(struct strbuf *t, const char *name, uint64_t n);
 /* A value that needs no quotes and no escapes: "null", "0.5". */
 void json_plain(struct strbuf *t, const char *name, const char *value);
-
-#endif

@@ -3,8 +3,7 @@
  * that is on no list points to itself, so that removing it twice does no harm and list_linked()
  * can be called. A list owns nothing: it never allocates or frees.
  */
-#ifndef H2D_BASE_LIST_H
-#define H2D_BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ static inline void list_splice(struct list *l, struct list *from)
 	l->prev = from->prev;
 	list_init(from);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * call waits for a reader: lines that do not fit are lost, and their number is logged when there is
  * room again.
  */
-#ifndef H2D_BASE_LOG_H
-#define H2D_BASE_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -105,5 +104,3 @@ size_t log_out_write(struct log_out *o, int fd, const char *p, size_t n);
  * process and its children alone. If the system refuses, the stream stays.
  */
 void log_out_own(int fd);
-
-#endif

@@ -2,8 +2,7 @@
  * name_map: numbers by name, in a hash table. It borrows the names. For names of a configuration,
  * which an operator writes: the hash has no key.
  */
-#ifndef H2D_BASE_NAME_MAP_H
-#define H2D_BASE_NAME_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ unsigned *name_map_put(struct name_map *m, struct slice name);
 unsigned name_map_get(const struct name_map *m, struct slice name);
 
 void name_map_fini(struct name_map *m);
-
-#endif

@@ -4,8 +4,7 @@
  * written. The protocol fills it and the transport drains it, on one thread; an empty queue holds
  * no memory.
  */
-#ifndef H2D_BASE_OUTQ_H
-#define H2D_BASE_OUTQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ void outq_consume(struct outq *q, size_t n);
 
 /* Drops everything, and the ring's memory. */
 void outq_clear(struct outq *q);
-
-#endif

@@ -3,8 +3,7 @@
  * free blocks and frees the rest; it counts the blocks in use, so that a leak is seen. A pool
  * belongs to one thread.
  */
-#ifndef H2D_BASE_POOL_H
-#define H2D_BASE_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -40,5 +39,3 @@ void pool_trim(struct pool *pool);
 
 /* Frees the kept blocks; asserts that none is in use. */
 void pool_fini(struct pool *pool);
-
-#endif

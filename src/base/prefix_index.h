@@ -3,8 +3,7 @@
  * one binary search finds all prefixes of a path. It is in an array of its owner's and borrows the
  * strings.
  */
-#ifndef H2D_BASE_PREFIX_INDEX_H
-#define H2D_BASE_PREFIX_INDEX_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -34,5 +33,3 @@ static inline const struct prefix_entry *prefix_index_outer(
 
 /* The first entry not less than s: those that begin with s follow. May be the end. */
 const struct prefix_entry *prefix_index_from(const struct prefix_index *x, struct slice s);
-
-#endif

@@ -4,8 +4,7 @@
  * the master once a second; never by a worker asked for metrics: it may not look into other
  * processes.
  */
-#ifndef H2D_BASE_PROCESS_USE_H
-#define H2D_BASE_PROCESS_USE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct process_use {
 void process_use_open(void);
 
 void process_use_read(struct process_use *u);
-
-#endif

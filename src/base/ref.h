@@ -4,8 +4,7 @@
  * release(), which may free; a release() that must not free inside an event batch defers that to
  * the end of the batch.
  */
-#ifndef H2D_BASE_REF_H
-#define H2D_BASE_REF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ struct lender {
 	/* Called once for each reference on ref, which still needs n bytes from p on (0: none). */
 	enum lender_answer (*needs)(struct lender *l, struct ref *ref, const void *p, size_t n);
 };
-
-#endif

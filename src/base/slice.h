@@ -3,8 +3,7 @@
  * by value, and need not end in NUL. The header of a function that returns a slice states how long
  * the bytes live.
  */
-#ifndef H2D_BASE_SLICE_H
-#define H2D_BASE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline bool slice_ends(struct slice s, struct slice suffix)
 	return s.n >= suffix.n &&
 	       (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * states_name() gives the text of a state. An illegal step is our bug: its alert names the table
  * and both states.
  */
-#ifndef H2D_BASE_STATES_H
-#define H2D_BASE_STATES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ enum { FLAGS_TEXT = 256 };
 
 /* The names of the flags in set, with ", " between them, cut to fit. Returns buf. */
 const char *flags_text(const char *const *names, unsigned set, char buf[FLAGS_TEXT]);
-
-#endif

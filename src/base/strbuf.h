@@ -3,8 +3,7 @@
  * stays failed and takes no more, so that only the end need be checked. For listings, error pages
  * and the status; never used on the hot path, and by one thread at a time.
  */
-#ifndef H2D_BASE_STRBUF_H
-#define H2D_BASE_STRBUF_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -32,5 +31,3 @@ void strbuf_url(struct strbuf *t, struct slice s);
 
 /* Frees its memory; it is empty, and can be used again. */
 void strbuf_fini(struct strbuf *t);
-
-#endif

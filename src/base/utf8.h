@@ -2,8 +2,7 @@
  * utf8: finds characters of UTF-8 and invalid bytes (RFC 3629). Called to escape HTML, JSON and the
  * access log; all functions are pure.
  */
-#ifndef H2D_BASE_UTF8_H
-#define H2D_BASE_UTF8_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -40,5 +39,3 @@ static inline bool utf8_is_control(uint32_t c)
 
 /* The first bytes of s, at most max, that do not end inside a character. */
 struct slice utf8_cut(struct slice s, size_t max);
-
-#endif

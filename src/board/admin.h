@@ -3,8 +3,7 @@
  * routes.def: its handler, of the scope H2D_ON_ADMIN, reads the scoreboard out of req->env->admin
  * and answers with admin_reply().
  */
-#ifndef H2D_BOARD_ADMIN_H
-#define H2D_BOARD_ADMIN_H
+#pragma once
 
 #include "base/strbuf.h"
 #include "board/board.h"
@@ -29,5 +28,3 @@ void admin_reply(struct h2d_req *req, const char *type, struct strbuf *t);
 /* The scoreboard as JSON, the body of /status.json: t is empty before; failed when memory is
  * out. */
 void status_json(const struct board *b, struct strbuf *t);
-
-#endif

@@ -3,8 +3,7 @@
  * only the master writes and one slot of whole pages per worker process that only that process
  * writes. The master and other workers read slots as hostile data.
  */
-#ifndef H2D_BOARD_BOARD_H
-#define H2D_BOARD_BOARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -377,5 +376,3 @@ void recent_add(struct board_recent *sum, const struct board_recent *r);
 
 /* The last seconds of all workers, the oldest first; returns their number. */
 unsigned recent_history(const struct board_head *head, uint32_t to[BOARD_HISTORY]);
-
-#endif

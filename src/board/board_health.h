@@ -2,8 +2,7 @@
  * board_health: tells load balancers if they may send requests here, and why not. The master
  * decides, and writes it into the scoreboard's head, where every worker sees it at once.
  */
-#ifndef H2D_BOARD_BOARD_HEALTH_H
-#define H2D_BOARD_BOARD_HEALTH_H
+#pragma once
 
 #include "base/states.h"
 #include "board/board.h"
@@ -36,5 +35,3 @@ unsigned agent_percent(const struct board *b, uint64_t connections, uint64_t now
 /* "up 75%\n", and for people after "#" why it is 0. Returns its length, without the NUL. */
 unsigned agent_text(
 	const struct board *b, uint64_t connections, uint64_t now, char buf[AGENT_TEXT]);
-
-#endif

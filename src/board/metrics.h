@@ -3,8 +3,7 @@
  * board_counts.def, cache_facts.def and board_state.def, the histograms of route_times, and
  * handlers' own metrics (base/handler_counts.h). A worker calls it for a request of that page.
  */
-#ifndef H2D_BOARD_METRICS_H
-#define H2D_BOARD_METRICS_H
+#pragma once
 
 #include "base/handler_counts.h"
 #include "base/strbuf.h"
@@ -68,5 +67,3 @@ struct metrics_facts {
 /* Makes the text: t is empty before; failed when memory is out. */
 void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
 	struct strbuf *t);
-
-#endif

@@ -4,8 +4,7 @@
  * the reply is explain's own. Main calls it for `h2d --explain`. It never binds or forks, and
  * starts no handler that could write.
  */
-#ifndef H2D_CLI_EXPLAIN_H
-#define H2D_CLI_EXPLAIN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -46,5 +45,3 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
  * NULL. */
 void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *req,
 	const struct h2d_handler *refused);
-
-#endif

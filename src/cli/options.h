@@ -2,8 +2,7 @@
  * options: the command line. One table of options makes the parser and the text of -h. Options
  * opens no file: its result is a struct conf_override, which conf applies to the configuration.
  */
-#ifndef H2D_CLI_OPTIONS_H
-#define H2D_CLI_OPTIONS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -58,5 +57,3 @@ struct options {
 int options_parse(struct options *o, int argc, char **argv);
 
 void options_help(FILE *out);
-
-#endif

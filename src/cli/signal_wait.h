@@ -2,8 +2,7 @@
  * signal_wait: the running master, found by its pid file, and the wait for the outcome of a signal.
  * Called by signal_cmd.
  */
-#ifndef H2D_CLI_SIGNAL_WAIT_H
-#define H2D_CLI_SIGNAL_WAIT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ bool signal_wait_begin(struct signal_wait *w);
 
 /* Waits, and prints. An exit status, or SIGNAL_MOVED. */
 int signal_wait_outcome(struct signal_wait *w);
-
-#endif

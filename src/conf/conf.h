@@ -3,8 +3,7 @@
  * Every key is one row of conf.def: the structs below, the reader, -T, the example file and the
  * manual come from it. A conf is built, checked, then only read; all of it is in its arena.
  */
-#ifndef H2D_CONF_CONF_H
-#define H2D_CONF_CONF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -303,5 +302,3 @@ void conf_access_logs(const struct conf *conf, struct conf_access_logs *out);
 /* Logging of the i-th server's requests; i = conf->nservers: of requests without a server. */
 struct conf_access_log conf_access_log(
 	const struct conf *conf, const struct conf_access_logs *all, unsigned i);
-
-#endif

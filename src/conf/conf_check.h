@@ -2,8 +2,7 @@
  * conf_check: checks a conf that was read: values against each other and against the file system.
  * Called by conf_load last. It never binds, and opens files only to check that it can.
  */
-#ifndef H2D_CONF_CONF_CHECK_H
-#define H2D_CONF_CONF_CHECK_H
+#pragma once
 
 #include "conf/conf_fault.h"
 
@@ -29,5 +28,3 @@ void conf_check_names(struct conf *conf, struct conf_faults *faults);
 
 /* Why a server cannot have that name; NULL: no reason. */
 const char *conf_check_name(const char *name);
-
-#endif

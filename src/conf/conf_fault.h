@@ -2,8 +2,7 @@
  * conf_fault: the reports of every part of conf. Formats, counts and passes on to the conf_fault_fn
  * of the caller of conf_load; never allocates, so that "out of memory" can be reported.
  */
-#ifndef H2D_CONF_CONF_FAULT_H
-#define H2D_CONF_CONF_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ conf_fault_fn conf_fault_print;
 
 /* Logs it as a warning; needs no ctx. */
 conf_fault_fn conf_fault_log;
-
-#endif

@@ -2,8 +2,7 @@
  * conf_foreign: words and whole files of other servers' configurations. The parser calls it for
  * unknown words; it is pure and knows h2d's keys by conf_foreign.def alone.
  */
-#ifndef H2D_CONF_CONF_FOREIGN_H
-#define H2D_CONF_CONF_FOREIGN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ const char *conf_foreign_value(const char *key, const char *value);
  * at least two, so that one slip does not make a file foreign. NULL: none.
  */
 const char *conf_foreign_file(struct slice text, unsigned *line);
-
-#endif

@@ -2,8 +2,7 @@
  * conf_handlers: reads the sections handler "NAME" { … }: values, for handlers, and their paths,
  * for checks and for the sandbox.
  */
-#ifndef H2D_CONF_CONF_HANDLERS_H
-#define H2D_CONF_CONF_HANDLERS_H
+#pragma once
 
 #include "base/conf_pos.h"
 #include "conf/conf_fault.h"
@@ -27,5 +26,3 @@ bool conf_handlers_folder(const char *path, char *buf, size_t size);
 
 /* Checks that paths exist, and that none lets workers write all over the machine. */
 void conf_handlers_check(struct conf *conf, struct conf_faults *faults);
-
-#endif

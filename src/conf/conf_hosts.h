@@ -4,8 +4,7 @@
  * has its own tree, which is cached and watched, and which no link leaves. Its access log and
  * certificate may have ${host} in their names, too.
  */
-#ifndef H2D_CONF_CONF_HOSTS_H
-#define H2D_CONF_CONF_HOSTS_H
+#pragma once
 
 #include "conf/conf_fault.h"
 
@@ -15,5 +14,3 @@ uint64_t conf_hosts_look(const struct conf *conf);
 
 /* Called after the file and the command line, before the checks. */
 void conf_hosts_expand(struct conf *conf, struct conf_faults *faults);
-
-#endif

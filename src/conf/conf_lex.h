@@ -2,8 +2,7 @@
  * conf_lex: cuts the text of a configuration file into tokens. Pure: an invalid token has its
  * message, and the reader decides. Tokens borrow the text. A lexer may be copied to look ahead.
  */
-#ifndef H2D_CONF_CONF_LEX_H
-#define H2D_CONF_CONF_LEX_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -38,5 +37,3 @@ static inline bool conf_tok_is(const struct conf_tok *tok, char punct)
 {
 	return tok->kind == CONF_TOK_PUNCT && tok->text.p[0] == punct;
 }
-
-#endif

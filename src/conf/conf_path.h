@@ -2,8 +2,7 @@
  * conf_path: checks that the file of a key exists, with the right type. Each reports at most one
  * fault at pos; NULL paths are reported already.
  */
-#ifndef H2D_CONF_CONF_PATH_H
-#define H2D_CONF_CONF_PATH_H
+#pragma once
 
 #include "conf/conf_fault.h"
 
@@ -31,5 +30,3 @@ void conf_path_directory(
 /* A file that may be missing, in an existing directory. */
 void conf_path_folder(struct conf *conf, const char *key, const char *path,
 	const struct conf_pos *pos, struct conf_faults *faults);
-
-#endif

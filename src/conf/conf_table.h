@@ -2,8 +2,7 @@
  * conf_table: conf.def at run time: every section, its keys, and the places of their values in the
  * structs of conf.h. All of conf reads it; it is const.
  */
-#ifndef H2D_CONF_CONF_TABLE_H
-#define H2D_CONF_CONF_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -176,5 +175,3 @@ static inline const struct conf_pos *conf_member_pos(const void *obj, const stru
 {
 	return (const struct conf_pos *)(const void *)((const char *)obj + row->at);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * conf_value: one value, as written and as stored: types, ranges, choices, relative paths. Called
  * by the reader, by the overrides of the command line and by the dump; independent of the grammar.
  */
-#ifndef H2D_CONF_CONF_VALUE_H
-#define H2D_CONF_CONF_VALUE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -61,5 +60,3 @@ void conf_value_describe(const struct conf_row *row, char *buf, size_t size);
 /* In the syntax of the file. */
 void conf_value_write(const struct conf_row *row, const void *obj, FILE *out);
 void conf_value_write_string(const char *s, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  * conf_watched: the files beside h2d.conf whose change requires a reload: certificates, their keys
  * and staples, authorities of clients and their lists, keys of session tickets.
  */
-#ifndef H2D_CONF_CONF_WATCHED_H
-#define H2D_CONF_CONF_WATCHED_H
+#pragma once
 
 #include "conf/conf.h"
 
@@ -18,5 +17,3 @@ uint64_t conf_watched_look(const struct conf *conf, uint64_t hosts);
 
 /* A number for their content and hosts; reads all of them, and may block. Never 0. */
 uint64_t conf_watched_read(const struct conf *conf, uint64_t hosts);
-
-#endif

@@ -4,8 +4,7 @@
  * results through conf_value and conf_table. After a fault it continues at the next statement, so
  * that one mistake is one message and every mistake has one.
  */
-#ifndef H2D_CONF_PARSER_H
-#define H2D_CONF_PARSER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -105,5 +104,3 @@ void conf_unknown_section(
 
 /* Reports a handler without keys. */
 void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title);
-
-#endif

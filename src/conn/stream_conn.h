@@ -4,8 +4,7 @@
  * its input and output, stream_handshake.c the part before the protocol. worker_take() makes one
  * and the loop drives it; it never reads a header of a request.
  */
-#ifndef H2D_CONN_STREAM_CONN_H
-#define H2D_CONN_STREAM_CONN_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/states.h"
@@ -184,5 +183,3 @@ bool stream_handshake(struct stream_conn *c, size_t *said);
 
 /* c is new: from now on the loop and the protocol drive it. */
 void stream_turn_init(struct stream_conn *c);
-
-#endif

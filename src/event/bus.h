@@ -4,8 +4,7 @@
  * for it. Every reader gets all messages in the same order, the sender too. Processes read the ring
  * as hostile data: an attacker in one can spoil messages only.
  */
-#ifndef H2D_EVENT_BUS_H
-#define H2D_EVENT_BUS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -46,5 +45,3 @@ void bus_reader_free(struct bus_reader **r);
 
 /* Reads all messages so far, without waiting for the thread. */
 void bus_reader_read(struct bus_reader *r);
-
-#endif

@@ -5,8 +5,7 @@
  * that ends is closed with loop_unwatch() and freed by loop_defer(), when the batch is over; a
  * removed watch gets no further callback, not even from the current batch.
  */
-#ifndef H2D_EVENT_LOOP_H
-#define H2D_EVENT_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,5 +103,3 @@ void sig_fini(struct sig *s, struct loop *l);
 
 /* Unblocks all signals and restores default dispositions (SIGPIPE and SIGXFSZ stay ignored). */
 void sig_reset(void);
-
-#endif

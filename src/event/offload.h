@@ -8,8 +8,7 @@
  * in its place. So a root that hangs stalls only itself: once it has as many late jobs of a class
  * as that class may have threads, its other jobs stay in line.
  */
-#ifndef H2D_EVENT_OFFLOAD_H
-#define H2D_EVENT_OFFLOAD_H
+#pragma once
 
 #include "event/loop.h"
 
@@ -69,5 +68,3 @@ unsigned offload_pending(const struct offload *o);
 
 /* Waits for running jobs, runs every done(), joins the threads, frees. */
 void offload_free(struct offload **o);
-
-#endif

@@ -3,8 +3,7 @@
  * timer fires in the first turn after its time, never before. A timer is a member of its owner,
  * which disarms it before it is freed; the loop advances the wheel.
  */
-#ifndef H2D_EVENT_TIMER_H
-#define H2D_EVENT_TIMER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int wheel_wait(const struct wheel *w, uint64_t now);
 
 /* Sets the time to now and fires due timers; callbacks may arm and disarm any timer. */
 void wheel_advance(struct wheel *w, uint64_t now);
-
-#endif

@@ -3,8 +3,7 @@
  * threads: a step returns its result at once, or DISK_LATER; then its plan has the next call. An
  * open file is a body source; a request that ends leaves its running step to end by itself.
  */
-#ifndef H2D_FILES_DISK_H
-#define H2D_FILES_DISK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -279,5 +278,3 @@ void disk_file_fail(struct disk_file *f, int rc);
 void disk_file_sample_first(struct disk_file *f);
 /* Reads those of the bytes that are in memory; 0 if a thread must read; or -errno. */
 ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at);
-
-#endif

@@ -4,8 +4,7 @@
  * as long as a worker uses images without its ticks (IMAGE_TICK_MAX_MS); one that sent a farewell
  * is not. Used on the worker's loop; never blocks.
  */
-#ifndef H2D_FILES_DOUBT_CLIENT_H
-#define H2D_FILES_DOUBT_CLIENT_H
+#pragma once
 
 #include "base/slice.h"
 #include "event/loop.h"
@@ -55,5 +54,3 @@ bool doubt_client_ask(struct doubt_client *c, struct doubt *d);
 
 /* Cancels d: done() will not come. Harmless after done(). */
 void doubt_client_cancel(struct doubt *d);
-
-#endif

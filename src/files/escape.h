@@ -3,8 +3,7 @@
  * does not follow. A thread finds it, the loop logs it: once in a generation, whichever worker
  * meets it, because its author wonders why the file is missing.
  */
-#ifndef H2D_FILES_ESCAPE_H
-#define H2D_FILES_ESCAPE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ char *escape_find(int root, const char *path);
 
 /* Logs the result of escape_find() below the tree of that path. e may be NULL. */
 void escapes_say(struct escapes *e, const char *root, const char *escape);
-
-#endif

@@ -3,8 +3,7 @@
  * without a fresh entry in the image, the file is opened below its root and read in pieces, on
  * offload threads if that could block. The worker makes it, h2d_reply_file() uses it.
  */
-#ifndef H2D_FILES_FILES_H
-#define H2D_FILES_FILES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -105,5 +104,3 @@ void files_show_image(struct files *f, uint64_t *where);
 
 /* Called after the last request. */
 void files_free(struct files **f);
-
-#endif

@@ -4,8 +4,7 @@
  * that begin with a dot are hidden, except .well-known, and so are links that leave the root,
  * unless those are followed.
  */
-#ifndef H2D_FILES_LISTING_H
-#define H2D_FILES_LISTING_H
+#pragma once
 
 #include "event/offload.h"
 #include "files/listing_page.h"
@@ -104,5 +103,3 @@ int listing_make(struct listing_text *t);
  */
 void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
 	unsigned links);
-
-#endif

@@ -2,8 +2,7 @@
  * listing_page: a directory as HTML and as JSON. Pure functions. Users who may write into a tree
  * choose names, so every one is escaped.
  */
-#ifndef H2D_FILES_LISTING_PAGE_H
-#define H2D_FILES_LISTING_PAGE_H
+#pragma once
 
 #include "base/strbuf.h"
 
@@ -46,5 +45,3 @@ void listing_page_html(struct listing_page *page, struct strbuf *t);
 
 /* Adds an array of {"name", "href", "type", "size", "mtime"}. */
 void listing_page_json(struct listing_page *page, struct strbuf *t);
-
-#endif

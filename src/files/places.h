@@ -6,8 +6,7 @@
  * not taken at once, unless its peer takes no bytes. Without one, requests wait: clients take
  * turns, then their connections. For disk*.c and store*.c.
  */
-#ifndef H2D_FILES_PLACES_H
-#define H2D_FILES_PLACES_H
+#pragma once
 
 #include "base/states.h"
 #include "event/loop.h"
@@ -120,5 +119,3 @@ void places_leave(struct places *all, struct place *p);
 
 /* Frees p for others, if it is held; after places_leave(). */
 void places_give(struct places *all, struct place *p);
-
-#endif

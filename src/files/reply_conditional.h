@@ -2,8 +2,7 @@
  * reply_conditional: from one representation of a file, cached or open on the disk, to a response:
  * conditions, ranges, their headers. Called by reply_file.c, which finds the file.
  */
-#ifndef H2D_FILES_REPLY_CONDITIONAL_H
-#define H2D_FILES_REPLY_CONDITIONAL_H
+#pragma once
 
 #include <time.h>
 
@@ -64,5 +63,3 @@ void reply_conditional_no_memory(struct h2d_req *req);
 
 /* reply_conditional_error() for a status that accept-encoding decided, or could have (406, 412). */
 void reply_conditional_refuse(struct h2d_req *req, bool varies, int status);
-
-#endif

@@ -2,8 +2,7 @@
  * reply_file: error pages from a site's root; for struct http_env's error_page. h2d_reply_file(),
  * defined here too, is declared in h2d/handler.h.
  */
-#ifndef H2D_FILES_REPLY_FILE_H
-#define H2D_FILES_REPLY_FILE_H
+#pragma once
 
 #include "files/files.h"
 #include "request/req.h"
@@ -106,5 +105,3 @@ bool reply_names_redirect(struct h2d_req *req, struct slice path);
  * disk, now or later; reply_own_page() if it is unavailable. Another body of req is closed.
  */
 void reply_file_error_page(struct h2d_req *req, int status, struct slice file);
-
-#endif

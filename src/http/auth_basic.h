@@ -2,8 +2,7 @@
  * auth_basic: the credentials of an authorization header of the Basic scheme (RFC 7617, 2),
  * decoded. Pure. They are secret: the caller of the decoder wipes them.
  */
-#ifndef H2D_HTTP_AUTH_BASIC_H
-#define H2D_HTTP_AUTH_BASIC_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -23,5 +22,3 @@ bool auth_basic_parse(struct slice value, struct auth_basic *b);
 
 /* Wipes all of it by explicit_bzero(). */
 void auth_basic_wipe(struct auth_basic *b);
-
-#endif

@@ -2,8 +2,7 @@
  * authority: the one rule for Host, :authority and the target of a request (RFC 9110, 4.2 and 7.2;
  * RFC 3986, 3.2). Called by both protocols and by the request core. Pure.
  */
-#ifndef H2D_HTTP_AUTHORITY_H
-#define H2D_HTTP_AUTHORITY_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -14,5 +13,3 @@
  * a port that is no number.
  */
 struct slice authority_host(struct slice authority);
-
-#endif

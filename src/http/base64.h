@@ -1,8 +1,7 @@
 /*
  * base64: bytes as text (RFC 4648, 4), for passwords and digests. Pure.
  */
-#ifndef H2D_HTTP_BASE64_H
-#define H2D_HTTP_BASE64_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -20,5 +19,3 @@ ssize_t base64_decode(struct slice text, void *out);
 
 /* Writes BASE64_ENCODED(n) digits to out, with padding and without a NUL. */
 void base64_encode(const void *bytes, size_t n, char *out);
-
-#endif

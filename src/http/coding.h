@@ -2,8 +2,7 @@
  * coding: the content codings a client accepts, and the best available one (RFC 9110, 8.4.1 and
  * 12.5.3); and the weights of any accept header. Pure.
  */
-#ifndef H2D_HTTP_CODING_H
-#define H2D_HTTP_CODING_H
+#pragma once
 
 #include <limits.h>
 
@@ -60,5 +59,3 @@ int accept_parameter(struct slice weight);
  * malformed range is skipped. Without the header: ACCEPT_MAX.
  */
 int accept_weight(const struct field *fields, unsigned n, struct slice type);
-
-#endif

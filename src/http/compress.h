@@ -2,8 +2,7 @@
  * compress: one whole body in one content coding. Takes up to seconds: called in threads of the
  * keeper, and of workers for listings; never on a loop. Each library can be missing from a build.
  */
-#ifndef H2D_HTTP_COMPRESS_H
-#define H2D_HTTP_COMPRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,5 +37,3 @@ static inline size_t compress_worth(size_t n)
 {
 	return n - n / 20 - (n % 20 != 0);
 }
-
-#endif

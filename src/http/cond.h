@@ -1,8 +1,7 @@
 /*
  * cond: conditional requests (RFC 9110, 13), in the order of precedence of 13.2.2. Pure.
  */
-#ifndef H2D_HTTP_COND_H
-#define H2D_HTTP_COND_H
+#pragma once
 
 #include <time.h>
 
@@ -53,5 +52,3 @@ enum cond_result cond_check_change(const struct field *fields, unsigned n, unsig
  */
 struct slice cond_range(const struct field *fields, unsigned n, unsigned seen,
 	const struct cond_validators *v, time_t now);
-
-#endif

@@ -1,6 +1,5 @@
 /* date: HTTP dates (RFC 9110, 5.6.7). Pure; no locale, no time zone but GMT. */
-#ifndef H2D_HTTP_DATE_H
-#define H2D_HTTP_DATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <time.h>
@@ -15,5 +14,3 @@ void date_format(time_t t, char buf[DATE_LEN + 1]);
 
 /* Any of the three forms a recipient must accept; now decides the century of two-digit years. */
 bool date_parse(struct slice s, time_t now, time_t *t);
-
-#endif

@@ -2,8 +2,7 @@
  * field: headers (RFC 9110, 5) as name and value slices, and their legal bytes. Names are lower
  * case everywhere in h2d.
  */
-#ifndef H2D_HTTP_FIELD_H
-#define H2D_HTTP_FIELD_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -54,5 +53,3 @@ enum field_param_result {
 /* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. The
  * caller decodes quoted-pairs. */
 enum field_param_result field_param_next(struct slice *rest, struct field_param *p);
-
-#endif

@@ -3,8 +3,7 @@
  * x-forwarded-for: each proxy adds the address of its client at the right. Read from right to left,
  * so that a proxy's part is read before any text that the client wrote. Pure.
  */
-#ifndef H2D_HTTP_FORWARDED_H
-#define H2D_HTTP_FORWARDED_H
+#pragma once
 
 #include "base/addr.h"
 
@@ -22,5 +21,3 @@ bool forwarded_last_x(struct slice *value, struct forwarded *f);
 
 /* True if the last element of a value of x-forwarded-proto is https. */
 bool forwarded_is_https(struct slice value);
-
-#endif

@@ -2,8 +2,7 @@
  * method: the names of the request methods (RFC 9110, 9). Used by requests, the route table and the
  * program that makes it. Pure.
  */
-#ifndef H2D_HTTP_METHOD_H
-#define H2D_HTTP_METHOD_H
+#pragma once
 
 #include "base/slice.h"
 #include "h2d/handler.h"
@@ -14,5 +13,3 @@ const char *method_name(enum h2d_method method);
 
 /* "GET, HEAD" for an allow header, from a bit set; writes at most size bytes with NUL. */
 size_t method_list(unsigned methods, char *buf, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * mime: media types by file name extension, looked up without regard to case: from a configuration,
  * then from mime.def; and their headers in a response. Pure.
  */
-#ifndef H2D_HTTP_MIME_H
-#define H2D_HTTP_MIME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -78,5 +77,3 @@ static inline bool mime_is_media(struct slice type)
 	return slice_starts(type, SLICE("video/")) || slice_starts(type, SLICE("audio/")) ||
 	       slice_starts(type, SLICE("image/"));
 }
-
-#endif

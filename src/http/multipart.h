@@ -10,8 +10,7 @@
  * The events are (BEGIN DATA* END)* DONE, with MORE whenever a piece is used up, or BAD, which is
  * always the last one.
  */
-#ifndef H2D_HTTP_MULTIPART_H
-#define H2D_HTTP_MULTIPART_H
+#pragma once
 
 #include "base/err.h"
 #include "base/slice.h"
@@ -84,5 +83,3 @@ enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bo
  * UTF-8 alone) overrides filename. A duplicate parameter is malformed.
  */
 const struct err *multipart_head_parse(char *head, size_t n, struct multipart_part *part);
-
-#endif

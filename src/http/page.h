@@ -2,8 +2,7 @@
  * page: the common parts of h2d's own pages: their head, a style for light and dark, and the
  * content-security-policy that allows this style, whatever the configuration adds.
  */
-#ifndef H2D_HTTP_PAGE_H
-#define H2D_HTTP_PAGE_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -15,5 +14,3 @@ extern const char page_list_style[];
 
 /* Value of content-security-policy: only these two styles, by their SHA-256. */
 extern const struct slice page_policy;
-
-#endif

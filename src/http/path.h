@@ -3,8 +3,7 @@
  * path begins with "/", has no empty, "." or ".." segment, no NUL, and is NUL-terminated; a
  * trailing slash stays.
  */
-#ifndef H2D_HTTP_PATH_H
-#define H2D_HTTP_PATH_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -70,5 +69,3 @@ static inline int path_escape_byte(struct slice in, size_t i)
 	low = path_hex_digit(in.p[i + 2]);
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
-
-#endif

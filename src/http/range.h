@@ -3,8 +3,7 @@
  * requests, of content of a given size. Pure. The caller decides if the header counts (method,
  * conditions, If-Range).
  */
-#ifndef H2D_HTTP_RANGE_H
-#define H2D_HTTP_RANGE_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -35,5 +34,3 @@ struct ranges {
  * content, and a suffix of empty content, which content-range cannot express.
  */
 enum range_result range_parse(struct slice value, uint64_t size, struct ranges *r);
-
-#endif

@@ -2,8 +2,7 @@
  * sf: structured fields (RFC 9651), as far as h2d reads them: items that are integers or booleans,
  * and parts of dictionaries. Parameters are checked and passed over. Pure.
  */
-#ifndef H2D_HTTP_SF_H
-#define H2D_HTTP_SF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ bool sf_cut_bytes(struct slice *s, struct slice *text);
 /* A bare item of any type. */
 bool sf_skip_item(struct slice *s);
 bool sf_skip_parameters(struct slice *s);
-
-#endif

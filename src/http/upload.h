@@ -3,8 +3,7 @@
  * (draft-ietf-httpbis-resumable-upload-12, interop version 8), content-digest and repr-digest (RFC
  * 9530), and the file's name. Pure: the caller computes the hashes.
  */
-#ifndef H2D_HTTP_UPLOAD_H
-#define H2D_HTTP_UPLOAD_H
+#pragma once
 
 #include "base/err.h"
 #include "base/slice.h"
@@ -93,5 +92,3 @@ const struct err *file_name_check(struct slice name);
  * file in a chosen directory, and old ones of any file.
  */
 struct slice file_name_last(struct slice name);
-
-#endif

@@ -2,8 +2,7 @@
  * urlencoded: application/x-www-form-urlencoded (URL Standard, 5.1), of queries and forms:
  * "name=value&name=value", "+" for a space, any byte percent-encoded. Pure.
  */
-#ifndef H2D_HTTP_URLENCODED_H
-#define H2D_HTTP_URLENCODED_H
+#pragma once
 
 #include "http/field.h"
 
@@ -16,5 +15,3 @@ size_t urlencoded_count(struct slice in);
  * value, and an invalid escape stays.
  */
 void urlencoded_decode(char *p, size_t n, struct field *pairs);
-
-#endif

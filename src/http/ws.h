@@ -3,8 +3,7 @@
  * checks UTF-8 and the codes of a close. No extension is supported. Pure: the caller keeps the
  * bytes of a message. Called by the request core.
  */
-#ifndef H2D_HTTP_WS_H
-#define H2D_HTTP_WS_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/utf8.h"
@@ -108,5 +107,3 @@ bool ws_origin_listed(struct slice origin, const char *list);
  * offered, with its commas: a part of spoken. n 0: none.
  */
 struct slice ws_protocol_choose(const char *spoken, struct slice offered);
-
-#endif

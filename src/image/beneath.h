@@ -3,8 +3,7 @@
  * absolute link or magic link leaves it, even if names are moved at the same time. Only with
  * BENEATH_LEAVE may symbolic links lead out.
  */
-#ifndef H2D_IMAGE_BENEATH_H
-#define H2D_IMAGE_BENEATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -62,5 +61,3 @@ enum beneath_kind beneath_kind(int fd);
  * opening of path.
  */
 int spelling_check(int root, const char *path, unsigned n, unsigned flags);
-
-#endif

@@ -2,8 +2,7 @@
  * doc_root: the document roots for the keeper and the workers: each directory once, by a number
  * that both use, and the settings that decide an image's content.
  */
-#ifndef H2D_IMAGE_DOC_ROOT_H
-#define H2D_IMAGE_DOC_ROOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline unsigned doc_root_refused(const struct doc_root *r, struct slice p
 		e = prefix_index_outer(&r->parts, e);
 	return e != NULL ? e->of : r->refused_codings;
 }
-
-#endif

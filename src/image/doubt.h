@@ -4,8 +4,7 @@
  * other. Each message has the socket for the answer, so a keeper need not know its workers, and
  * unread messages of a dead keeper are left to the next one. No call blocks.
  */
-#ifndef H2D_IMAGE_DOUBT_H
-#define H2D_IMAGE_DOUBT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ bool doubt_has_farewell(int fd);
 
 /* The next answer. 1, -EAGAIN, -EPROTO: invalid, -errno. */
 int doubt_answered(int fd, uint64_t *id);
-
-#endif

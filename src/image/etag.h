@@ -3,8 +3,7 @@
  * for an image its size and time, weak while a further write might not change the time. One thread
  * per hash.
  */
-#ifndef H2D_IMAGE_ETAG_H
-#define H2D_IMAGE_ETAG_H
+#pragma once
 
 #include <stddef.h>
 
@@ -56,5 +55,3 @@ int etag_of_bytes(const void *p, size_t n, struct etag *e);
 
 /* The tag of the first n bytes of fd. 0, -EAGAIN if there are fewer, -errno. May block. */
 int etag_of_fd(int fd, uint64_t n, struct etag *e);
-
-#endif

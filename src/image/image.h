@@ -5,8 +5,7 @@
  * one closes it. A worker maps them read-only, runs image_check() once, and then trusts every
  * offset: all except the marks is sealed. Made by keeper/image_build.c.
  */
-#ifndef H2D_IMAGE_IMAGE_H
-#define H2D_IMAGE_IMAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -163,5 +162,3 @@ const char *image_check(const void *index, size_t size, const uint64_t *segments
 
 /* The entry of path in a checked index; NULL: none. */
 const struct image_entry *image_find(const struct image_head *h, uint32_t root, struct slice path);
-
-#endif

@@ -4,8 +4,7 @@
  * off the loop, unless it has the last of a segment that is still borrowed. files.c makes it,
  * reply_file.c finds entries in it.
  */
-#ifndef H2D_IMAGE_IMAGE_MAP_H
-#define H2D_IMAGE_IMAGE_MAP_H
+#pragma once
 
 #include "image/image.h"
 #include "image/segment_map.h"
@@ -70,5 +69,3 @@ static inline const struct image_entry *image_map_find(
 		return NULL;
 	return e;
 }
-
-#endif

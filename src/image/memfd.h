@@ -2,8 +2,7 @@
  * memfd: anonymous files that processes share and none can change. The keeper makes and seals them,
  * workers check the seals before they map and trust a size.
  */
-#ifndef H2D_IMAGE_MEMFD_H
-#define H2D_IMAGE_MEMFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ int memfd_seal(int fd, bool keep_writer);
 
 /* The size if it is sealed (content too, or size only); else -1. */
 off_t memfd_sealed_size(int fd, bool content);
-
-#endif

@@ -5,8 +5,7 @@
  * image map is an orphan: it keeps its last one alive, so that the keeper knows of the memory,
  * until it ends or is copied. image_map.c makes it, reply_file.c borrows it.
  */
-#ifndef H2D_IMAGE_SEGMENT_MAP_H
-#define H2D_IMAGE_SEGMENT_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms);
  * were refused, are due again at the next look.
  */
 void orphans_copy(struct segment_maps *all);
-
-#endif
