@@ -3,8 +3,7 @@
  * with descriptors attached (SCM_RIGHTS, unix(7)). End of file means that the other side died. The
  * caller interprets the messages.
  */
-#ifndef H2D_IPC_CTL_H
-#define H2D_IPC_CTL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -128,5 +127,3 @@ void ctl_link_tick(struct ctl_link *l);
 
 /* For message(): an unknown type; keeps no descriptor of it. */
 int ctl_link_unknown(const struct ctl_msg *msg);
-
-#endif

@@ -5,8 +5,7 @@
  * so it outlives both processes as long as any process holds the receiving end. The functions keep
  * no state and never block.
  */
-#ifndef H2D_IPC_FDPASS_H
-#define H2D_IPC_FDPASS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ unsigned fdpass_waiting(int fd);
 /* The number of further descriptors this process may have, beside spare (at most FDPASS_SPARE); at
  * most n. */
 unsigned fdpass_room(int fd, unsigned n, unsigned spare);
-
-#endif

@@ -3,8 +3,7 @@
  * which it uses these; it keeps the descriptors of its gifts, and of its listeners, which it closes
  * itself. Found by master/spawn.c, in the new process.
  */
-#ifndef H2D_IPC_GIFTS_H
-#define H2D_IPC_GIFTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ static inline int gift_fd(struct gift g)
 {
 	return g.n > 0 ? g.fds[0] : -1;
 }
-
-#endif

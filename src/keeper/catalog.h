@@ -3,8 +3,7 @@
  * verified facts, and its place in images that workers may hold. scan, reader and variants report
  * to it; it reads no file itself. All changes pass here, so that every live image is marked.
  */
-#ifndef H2D_KEEPER_CATALOG_H
-#define H2D_KEEPER_CATALOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -377,5 +376,3 @@ static inline void catalog_news(struct catalog *c, int32_t ms)
 	if (c->news != NULL)
 		c->news(c->ctx);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * image_build: makes an image of the catalogue: the index, the marks and the life pipe; bodies are
  * in their segments already. Keeper only.
  */
-#ifndef H2D_KEEPER_IMAGE_BUILD_H
-#define H2D_KEEPER_IMAGE_BUILD_H
+#pragma once
 
 #include "event/loop.h"
 #include "image/doc_root.h"
@@ -64,5 +63,3 @@ struct one_image *one_image_new(struct loop *l, const struct doc_roots *conf, un
 const struct built_image *one_image_built(const struct one_image *i);
 
 void one_image_free(struct one_image **i);
-
-#endif

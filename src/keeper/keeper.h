@@ -4,8 +4,7 @@
  * without its ticks workers read the disk. A reload starts a new keeper, which begins with the
  * unchanged part of the last image (warm_start).
  */
-#ifndef H2D_KEEPER_KEEPER_H
-#define H2D_KEEPER_KEEPER_H
+#pragma once
 
 #include "base/cache_facts.h"
 #include "base/states.h"
@@ -177,5 +176,3 @@ extern const struct states keeper_states;
 
 /* Runs until the master dies or sends CTL_DRAIN; the exit status of the process. */
 int keeper_run(const struct gifts *args);
-
-#endif

@@ -4,8 +4,7 @@
  * enters directories on the root's own mount, not through symbolic links, on file systems that
  * cannot hang.
  */
-#ifndef H2D_KEEPER_SCAN_H
-#define H2D_KEEPER_SCAN_H
+#pragma once
 
 #include <dirent.h>
 
@@ -200,5 +199,3 @@ void variants_step(struct variants *t);
 
 /* Files queued or being compressed. */
 unsigned variants_pending(const struct variants *t);
-
-#endif

@@ -4,8 +4,7 @@
  * change without effect), never too little, except what inotify cannot see: mmap writes before
  * close, writes through a hard link elsewhere, mounts.
  */
-#ifndef H2D_KEEPER_TREE_WATCH_H
-#define H2D_KEEPER_TREE_WATCH_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -182,5 +181,3 @@ unsigned tree_watch_count(const struct tree_watch *w);
 
 /* Reads the kernel's queued events now: before an image is published. */
 void tree_watch_read(struct tree_watch *w);
-
-#endif

@@ -3,8 +3,7 @@
  * control group. At most a quarter: while images are replaced twice as much may be live, and the
  * workers need the rest.
  */
-#ifndef H2D_MACHINE_CACHE_ROOM_H
-#define H2D_MACHINE_CACHE_ROOM_H
+#pragma once
 
 #include "conf/conf.h"
 
@@ -19,5 +18,3 @@ void cache_room_log(const struct conf *conf);
 
 /* The part of max_size for so much memory (0: unknown); 0 only if max_size is. Pure. */
 uint64_t cache_room_of(uint64_t max_size, uint64_t memory);
-
-#endif

@@ -3,8 +3,7 @@
  * MemoryMax= (cgroups(7); memory of version 1, too). Read when a generation is built; a machine
  * without such groups sets no limits.
  */
-#ifndef H2D_MACHINE_CGROUP_H
-#define H2D_MACHINE_CGROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ unsigned cpus_usable(void);
 
 /* Pins this process to the n-th of them, counted round. */
 void cpus_pin(unsigned n);
-
-#endif

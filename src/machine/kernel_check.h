@@ -3,10 +3,7 @@
  * filters system calls, before it serves: a missing one is reported by its name, with its purpose
  * and origin.
  */
-#ifndef H2D_MACHINE_KERNEL_CHECK_H
-#define H2D_MACHINE_KERNEL_CHECK_H
+#pragma once
 
 /* 0; or -1 after a line on stderr for each missing feature. */
 int kernel_check(void);
-
-#endif

@@ -3,8 +3,7 @@
  * datagram per message to $NOTIFY_SOCKET). Without that variable it sends no messages. Notify never
  * fails: h2d serves even if the manager does not listen.
  */
-#ifndef H2D_MACHINE_NOTIFY_H
-#define H2D_MACHINE_NOTIFY_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ void notify_fds(const char *msg, const int *fds, unsigned n);
 
 /* While held no message is sent: another process reports for the service. */
 void notify_hold(bool hold);
-
-#endif

@@ -2,8 +2,7 @@
  * pidfile: the file that names the master's process, and whose lock shows that the master lives.
  * The number alone is no proof (it may be another process by now); the lock is.
  */
-#ifndef H2D_MACHINE_PIDFILE_H
-#define H2D_MACHINE_PIDFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void pidfile_close(struct pidfile *p);
 
 /* The process that holds path's lock. 0: none, or no such file; -errno. */
 pid_t pidfile_holder(const char *path);
-
-#endif

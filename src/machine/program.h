@@ -2,8 +2,7 @@
  * program: this program's call: arguments, environment and, as it never changes, the working
  * directory; and a way to repeat it. Main keeps it before the environment changes; upgrade runs it.
  */
-#ifndef H2D_MACHINE_PROGRAM_H
-#define H2D_MACHINE_PROGRAM_H
+#pragma once
 
 struct program {
 	char **argv, **env; /* copies of the lists; the strings are the process's own */
@@ -20,5 +19,3 @@ int program_keep(struct program *p, char **argv);
 int program_exec(const struct program *p, const char *const *variables);
 
 void program_free(struct program *p);
-
-#endif

@@ -3,8 +3,7 @@
  * function of the times of the deaths: the first three within a minute are restarted at once,
  * further ones after the delay of their kind's policy, twice as long each time.
  */
-#ifndef H2D_MACHINE_REAP_H
-#define H2D_MACHINE_REAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void reap_describe(int status, char *buf, unsigned size);
 
 /* True if the status shows a bug of ours: a fault signal, or an abort. */
 bool reap_is_crash(int status);
-
-#endif

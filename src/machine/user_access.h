@@ -3,8 +3,7 @@
  * open: roots, directories of uploads, password files, pages, paths of handlers. None of it is a
  * fault, since files may come later; but else the first request would reveal it.
  */
-#ifndef H2D_MACHINE_USER_ACCESS_H
-#define H2D_MACHINE_USER_ACCESS_H
+#pragma once
 
 #include "conf/conf.h"
 #include "sandbox/privs.h"
@@ -15,5 +14,3 @@
  */
 void user_access_check(
 	const struct conf *conf, const struct privs *privs, conf_fault_fn *warn, void *ctx);
-
-#endif

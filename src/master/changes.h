@@ -4,8 +4,7 @@
  * change is used at once, further ones once a minute at most, and more slowly while older
  * generations finish downloads.
  */
-#ifndef H2D_MASTER_CHANGES_H
-#define H2D_MASTER_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void changes_serve(struct master *m);
 
 /* Called once a second. */
 void changes_second(struct master *m);
-
-#endif

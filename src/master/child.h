@@ -3,8 +3,7 @@
  * and notices its end. It reports events to its child_ops and decides nothing: supervise decides
  * for the generation.
  */
-#ifndef H2D_MASTER_CHILD_H
-#define H2D_MASTER_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -171,5 +170,3 @@ void child_disown(struct child *c);
 
 /* Sends a signal to c's process, if there is one. */
 void child_kill(const struct child *c, int signo);
-
-#endif

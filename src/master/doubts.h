@@ -3,8 +3,7 @@
  * a keeper, one of the previous master, one of the replacing program. Processes write to all of
  * them, because they keep writing files that another generation's images will contain.
  */
-#ifndef H2D_MASTER_DOUBTS_H
-#define H2D_MASTER_DOUBTS_H
+#pragma once
 
 #include "master/gen.h"
 
@@ -28,5 +27,3 @@ void doubts_forget(struct master *m);
 
 /* Closes both ends; -1: none. */
 void doubts_close(int ends[2]);
-
-#endif

@@ -2,8 +2,7 @@
  * drain: ends a generation, and all of them at the end of the program. Drain asks their processes
  * to finish, then terminates them, then kills them; the last one's end frees the generation.
  */
-#ifndef H2D_MASTER_DRAIN_H
-#define H2D_MASTER_DRAIN_H
+#pragma once
 
 #include "master/gen.h"
 
@@ -41,5 +40,3 @@ void drain_all(struct master *m, enum drain how);
  * the sockets for the next one. Only while it serves.
  */
 void drain_yield(struct master *m);
-
-#endif

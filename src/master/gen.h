@@ -3,8 +3,7 @@
  * part of the listening sockets, and places for its processes. A generation is built beside the
  * serving one and is dropped whole if it fails. Gen starts and ends no process.
  */
-#ifndef H2D_MASTER_GEN_H
-#define H2D_MASTER_GEN_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -145,5 +144,3 @@ void gen_show(const struct gen *g, struct board_head *h);
 
 /* No process may be left. */
 void gen_free(struct gen **g);
-
-#endif

@@ -3,8 +3,7 @@
  * sites. The master makes them before the fork, for a generation or only for -t, which so reports
  * every fault of a start. They borrow from the configuration and never outlive it.
  */
-#ifndef H2D_MASTER_GEN_RESOURCES_H
-#define H2D_MASTER_GEN_RESOURCES_H
+#pragma once
 
 #include "sandbox/privs.h"
 #include "sites/certs.h"
@@ -37,5 +36,3 @@ void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx);
 
 /* Zeroed resources are empty: no effect. */
 void gen_resources_fini(struct resources *r);
-
-#endif

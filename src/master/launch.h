@@ -3,8 +3,7 @@
  * starts it, and sends it the present image. Reload launches the processes of a new generation,
  * supervise replaces dead ones.
  */
-#ifndef H2D_MASTER_LAUNCH_H
-#define H2D_MASTER_LAUNCH_H
+#pragma once
 
 #include "master/gen.h"
 
@@ -20,5 +19,3 @@ void launch_later(struct child *c, unsigned ms);
 
 /* Cancels the restart of c's process. */
 void launch_cancel(struct child *c);
-
-#endif

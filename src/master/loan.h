@@ -5,8 +5,7 @@
  * draining generations are lent to workers of the serving one, for waiting connections. Supervise
  * and drain call it; it starts and ends no process.
  */
-#ifndef H2D_MASTER_LOAN_H
-#define H2D_MASTER_LOAN_H
+#pragma once
 
 #include "master/gen.h"
 
@@ -34,5 +33,3 @@ child_fill_fn loan_fill;
 
 /* A message of loan_fill() was sent. */
 void loan_sent(const struct child *to);
-
-#endif

@@ -3,13 +3,10 @@
  * opens sockets and logs, starts and supervises the serving processes. It never reads a request or
  * a file tree.
  */
-#ifndef H2D_MASTER_MASTER_H
-#define H2D_MASTER_MASTER_H
+#pragma once
 
 #include "conf/conf.h"
 #include "machine/program.h"
 
 /* Runs until a signal ends it; the exit status of the program, which an upgrade runs again. */
 int master_run(const struct conf_override *ov, const struct program *program);
-
-#endif

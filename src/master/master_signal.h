@@ -2,8 +2,7 @@
  * master_signal: the meaning of a signal in each of the master's phases: a wish (master_wish.def),
  * which is granted now or later. The master calls it with every signal except SIGCHLD.
  */
-#ifndef H2D_MASTER_MASTER_SIGNAL_H
-#define H2D_MASTER_MASTER_SIGNAL_H
+#pragma once
 
 #include <signal.h>
 
@@ -22,5 +21,3 @@ void master_signal_set(sigset_t *set);
 void master_signal_init(struct master *m);
 
 void master_signal(struct master *m, int signo);
-
-#endif

@@ -2,8 +2,7 @@
  * master_state: the master's parts, and its phase (master_phase.def). The files of this directory
  * that start and end generations share it. A step that is not in the table is our bug, and asserts.
  */
-#ifndef H2D_MASTER_MASTER_STATE_H
-#define H2D_MASTER_MASTER_STATE_H
+#pragma once
 
 #include "base/states.h"
 #include "event/loop.h"
@@ -103,5 +102,3 @@ bool master_is_leaving(const struct master *m);
 
 /* No other holder has the sockets: neither a generation being built nor another master. */
 bool master_is_alone(const struct master *m);
-
-#endif

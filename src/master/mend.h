@@ -4,8 +4,7 @@
  * outlives the worker. A shut-down one is made to listen again; a unix socket is replaced, and the
  * processes are told.
  */
-#ifndef H2D_MASTER_MEND_H
-#define H2D_MASTER_MEND_H
+#pragma once
 
 #include "master/child.h"
 
@@ -16,5 +15,3 @@ void mend_second(struct master *m);
 
 /* Messages of DUE_SOCKETS: each shared socket of c's generation, again. */
 child_fill_fn mend_fill;
-
-#endif

@@ -3,8 +3,7 @@
  * and a waiting reload. Reload, upgrade and drain call it; they gather the report in m->next. It
  * decides nothing.
  */
-#ifndef H2D_MASTER_OUTCOME_H
-#define H2D_MASTER_OUTCOME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ void health_begin(struct master *m);
  * request with an outcome. h2d keeps serving. Only while no other request is under way.
  */
 void health_drain(struct master *m, bool drained);
-
-#endif

@@ -3,8 +3,7 @@
  * replaces the one before only when all of its workers are up. The first start is the same, without
  * one before. Reload drains the replaced or failed generation.
  */
-#ifndef H2D_MASTER_RELOAD_H
-#define H2D_MASTER_RELOAD_H
+#pragma once
 
 #include "master/gen.h"
 
@@ -21,5 +20,3 @@ void reload_done(struct master *m);
 
 /* The starting g has failed: it ends, and the one before stays. */
 void reload_fail(struct gen *g, const char *why);
-
-#endif

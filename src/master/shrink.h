@@ -4,8 +4,7 @@
  * connections come there, queued ones move to other sockets or have been taken, and the last holder
  * closes. Reload begins it, supervise asks it for messages.
  */
-#ifndef H2D_MASTER_SHRINK_H
-#define H2D_MASTER_SHRINK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ void balance_apply(struct master *m);
  * connections. If not, no new ones are queued there from now on.
  */
 bool balance_steer(const struct master *m, const struct listener *l, unsigned n);
-
-#endif

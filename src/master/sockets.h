@@ -3,8 +3,7 @@
  * With fewer workers than sockets some workers have several, until shrink can close them without
  * loss. A generation being built takes those it needs; then the change is kept or undone, whole.
  */
-#ifndef H2D_MASTER_SOCKETS_H
-#define H2D_MASTER_SOCKETS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -111,5 +110,3 @@ void sockets_close(struct sockets *s);
 
 /* Closes and frees all. */
 void sockets_free(struct sockets *s);
-
-#endif

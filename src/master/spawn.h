@@ -2,8 +2,7 @@
  * spawn: the fork. It does all between the master and the function of the child's kind: the
  * descriptors, the rights of the process, the place of its counts and crash report.
  */
-#ifndef H2D_MASTER_SPAWN_H
-#define H2D_MASTER_SPAWN_H
+#pragma once
 
 #include "ipc/gifts.h"
 #include "master/gen.h"
@@ -26,5 +25,3 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl);
  * connections, and a forgotten control socket would hide the master's death. 0, or -errno.
  */
 int gifts_keep(const struct gifts *g);
-
-#endif

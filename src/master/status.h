@@ -16,8 +16,7 @@
  * reads this file, sends a signal, and waits for a request above max(request, running) to finish,
  * can be sure that its configuration was read: by its own request, or by one that began later.
  */
-#ifndef H2D_MASTER_STATUS_H
-#define H2D_MASTER_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ int status_read(struct status *s, const char *pid_file);
 
 /* Unlinks it. */
 void status_remove(const char *pid_file);
-
-#endif

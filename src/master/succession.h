@@ -3,8 +3,7 @@
  * at the steps of upgrade/upgrade.h. Until the new one is told to serve it owns nothing: it unlinks
  * and writes no file and sends the service manager no message.
  */
-#ifndef H2D_MASTER_SUCCESSION_H
-#define H2D_MASTER_SUCCESSION_H
+#pragma once
 
 #include "upgrade/passed.h"
 
@@ -26,5 +25,3 @@ int succession_take(struct master *m, struct passed *p);
 
 /* The first generation is up. True: an old master is told, and has the next word. */
 bool succession_ready(struct master *m);
-
-#endif

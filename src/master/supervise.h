@@ -3,8 +3,7 @@
  * serves, a death before that fails the reload, a later one starts another process, and the last
  * death of a draining generation ends it. Only supervise decides this.
  */
-#ifndef H2D_MASTER_SUPERVISE_H
-#define H2D_MASTER_SUPERVISE_H
+#pragma once
 
 #include "board/board.h"
 #include "master/child.h"
@@ -14,5 +13,3 @@ extern const struct child_ops supervise_ops;
 /* Puts the last warnings and errors, of the master and its processes, into ring. */
 void supervise_lines(struct board_lines *ring);
 void supervise_no_lines(void);
-
-#endif

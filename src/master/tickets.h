@@ -2,8 +2,7 @@
  * tickets: renews the keys of session tickets every twelve hours. The master calls it once a
  * second; keys come from tls/tls_tickets.h.
  */
-#ifndef H2D_MASTER_TICKETS_H
-#define H2D_MASTER_TICKETS_H
+#pragma once
 
 struct master;
 
@@ -12,5 +11,3 @@ void tickets_serve(struct master *m);
 
 /* Checks if a new key is due; once a second. */
 void tickets_second(struct master *m);
-
-#endif

@@ -4,8 +4,7 @@
  * loses its sockets to neighbours, is killed and replaced. Also reports the master's own turns to
  * the service manager.
  */
-#ifndef H2D_MASTER_WATCHDOG_H
-#define H2D_MASTER_WATCHDOG_H
+#pragma once
 
 #include "master/child.h"
 
@@ -29,5 +28,3 @@ enum watchdog_step {
 	WATCHDOG_BEYOND, /* SIGKILL does not help */
 };
 enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned limit);
-
-#endif

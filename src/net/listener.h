@@ -3,8 +3,7 @@
  * a unix address one that all share. Opened by the master before the fork and kept across worker
  * deaths and reloads, because closing one resets the connections queued on it.
  */
-#ifndef H2D_NET_LISTENER_H
-#define H2D_NET_LISTENER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -69,5 +68,3 @@ int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, s
  * just closes the descriptors.
  */
 void listener_close(struct listener *l);
-
-#endif

@@ -3,8 +3,7 @@
  * protocol, versions 1 (a line of text) and 2 (binary), by HAProxy's proxy-protocol.txt. Pure: it
  * gets the bytes from the beginning, and consumes none.
  */
-#ifndef H2D_NET_PROXY_H
-#define H2D_NET_PROXY_H
+#pragma once
 
 #include "base/addr.h"
 
@@ -37,5 +36,3 @@ struct proxy {
 /* Parses the header that bytes begin with, whatever follows it. *p is valid with PROXY_WHOLE
  * only. */
 enum proxy_result proxy_parse(struct slice bytes, struct proxy *p);
-
-#endif

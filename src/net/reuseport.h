@@ -4,8 +4,7 @@
  * its group, and replaces the one before. A group's sockets count from 0 in the order of their
  * listen(); when one is closed the last one takes its place. The master alone calls this.
  */
-#ifndef H2D_NET_REUSEPORT_H
-#define H2D_NET_REUSEPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ int reuseport_first(int fd, unsigned n);
  * another one instead of resetting it. -EPERM without CAP_BPF and CAP_NET_ADMIN.
  */
 int reuseport_migrate(int fd);
-
-#endif

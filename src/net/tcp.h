@@ -2,8 +2,7 @@
  * tcp: the cleartext transport, for TCP and unix stream sockets. worker_take() opens one for each
  * connection of a listener without TLS; everything after that goes through the transport table.
  */
-#ifndef H2D_NET_TCP_H
-#define H2D_NET_TCP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ int tcp_limit_unsent(int fd, int max);
 
 /* Bytes that the socket has not sent yet; 0 if it does not report them. */
 size_t tcp_unsent(int fd);
-
-#endif

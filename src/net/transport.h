@@ -4,8 +4,7 @@
  * are non-blocking; errors are negative errno values, -EAGAIN means: wait for the socket. The
  * transport owns its descriptor. Any call may leave bytes pending().
  */
-#ifndef H2D_NET_TRANSPORT_H
-#define H2D_NET_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ struct transport {
 	const char *client_subject; /* RFC 4514 */
 	const char *client_refused; /* why its certificate was refused */
 };
-
-#endif

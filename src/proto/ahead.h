@@ -6,8 +6,7 @@
  * next to nothing. h1_body.c and window.c call it and own the parts; it never sees a byte of a
  * body.
  */
-#ifndef H2D_PROTO_AHEAD_H
-#define H2D_PROTO_AHEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n);
 
 /* Counts n bytes of the bodies of part. */
 void ahead_came(struct ahead *a, struct ahead_part *part, size_t n);
-
-#endif

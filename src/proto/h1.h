@@ -3,8 +3,7 @@
  * request; h1_body.c: its body; h1_out.c: from a reply to bytes. Outside proto/ only h1_open() is
  * known.
  */
-#ifndef H2D_PROTO_H1_H
-#define H2D_PROTO_H1_H
+#pragma once
 
 #include "base/states.h"
 #include "base/strbuf.h"
@@ -147,5 +146,3 @@ const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct 
 
 /* h1_out.c */
 int h1_output(struct proto *p, struct outq *q, size_t limit);
-
-#endif

@@ -3,8 +3,7 @@
  * field lines, and the trailer section. Fed with pieces of any size. Bytes are copied once, into
  * the request's arena; results point there. Pure. h1_head interprets headers.
  */
-#ifndef H2D_PROTO_H1_PARSE_H
-#define H2D_PROTO_H1_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -145,5 +144,3 @@ void h1_parse_trailers(struct h1_parse *p);
 
 /* Takes bytes from *data up to end, or up to the next result. Not after H1_END or H1_FAULT. */
 enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uint8_t *end);
-
-#endif

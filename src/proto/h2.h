@@ -4,8 +4,7 @@
  * and from its reply to a response; h2_window.c: the peer's credit; h2_head.c: the headers of
  * responses; h2_out.c: the bytes. Outside proto/ only h2_open() is known.
  */
-#ifndef H2D_PROTO_H2_H
-#define H2D_PROTO_H2_H
+#pragma once
 
 #include <nghttp2/nghttp2.h>
 
@@ -201,5 +200,3 @@ ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t l
 int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user);
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
 	size_t length, nghttp2_data_source *source, void *user);
-
-#endif

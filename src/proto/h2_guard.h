@@ -4,8 +4,7 @@
  * by HPACK cost credit, content sent to the peer gives some back. h2.c ends a peer without credit.
  * Pure; nghttp2 itself limits a peer's resets and CONTINUATION.
  */
-#ifndef H2D_PROTO_H2_GUARD_H
-#define H2D_PROTO_H2_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ enum h2_frames_found {
 /* Scans n bytes, of any pieces, up to a result; returns how many. id: the result's stream. */
 size_t h2_frames_scan(
 	struct h2_frames *s, const uint8_t *p, size_t n, enum h2_frames_found *found, int32_t *id);
-
-#endif

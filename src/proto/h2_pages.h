@@ -4,8 +4,7 @@
  * session's pages go back to the system, and return, empty, when they are touched. For h2 and its
  * allocator (h2_mem.c); single-threaded.
  */
-#ifndef H2D_PROTO_H2_PAGES_H
-#define H2D_PROTO_H2_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ static inline void h2_pages_used(struct h2_pages *p)
 
 /* Gives back the pages without a session. */
 void h2_pages_trim(void);
-
-#endif

@@ -3,8 +3,7 @@
  * peer. It may forget entries at any time, and then does not refer to them. h2_head.c writes the
  * blocks of a connection with it, in the order of sending.
  */
-#ifndef H2D_PROTO_HPACK_H
-#define H2D_PROTO_HPACK_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -46,5 +45,3 @@ uint8_t *hpack_status(int status, uint8_t *out);
  */
 uint8_t *hpack_fields(
 	struct hpack *h, const struct field *fields, unsigned n, uint8_t *out, const uint8_t *end);
-
-#endif

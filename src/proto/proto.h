@@ -3,8 +3,7 @@
  * bytes come out, no descriptor; of clocks base/clock.h alone. Called by src/conn/, and to show a
  * connection.
  */
-#ifndef H2D_PROTO_PROTO_H
-#define H2D_PROTO_PROTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -157,5 +156,3 @@ void h2_trim(void);
 /* Frees the memory kept at a worker's end, so that leaks are seen. */
 void h1_fini(void);
 void h2_fini(void);
-
-#endif

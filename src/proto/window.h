@@ -4,8 +4,7 @@
  * round trip, within a part of the worker's sum (ahead.h). Bytes and times go in, sizes come out;
  * h2_window.c gives the credit. Never sees a byte of a body.
  */
-#ifndef H2D_PROTO_WINDOW_H
-#define H2D_PROTO_WINDOW_H
+#pragma once
 
 #include "proto/ahead.h"
 #include "request/body.h"
@@ -85,5 +84,3 @@ void window_answered(struct window *w, uint64_t now_ms);
  * can wait. eager: the window is wider than before.
  */
 uint32_t window_due(uint32_t size, size_t held, int64_t told, bool eager);
-
-#endif

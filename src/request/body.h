@@ -3,8 +3,7 @@
  * it into a connection's outq. Never blocks: bytes that are not ready are LATER, and the source
  * calls req_resume() when they are. Protocols never see a descriptor.
  */
-#ifndef H2D_REQUEST_BODY_H
-#define H2D_REQUEST_BODY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,5 +116,3 @@ static inline const struct trailers *body_trailers(const struct body *b)
 
 /* Closes the source, if any; afterwards b is body_none. */
 void body_close(struct body *b);
-
-#endif

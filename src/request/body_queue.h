@@ -4,8 +4,7 @@
  * it, so the peer's window bounds it. Single bytes share memory: they cost at most about twice
  * their number.
  */
-#ifndef H2D_REQUEST_BODY_QUEUE_H
-#define H2D_REQUEST_BODY_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ size_t body_queue_clear(struct body_queue *q);
 /* Gives kept memory back; at a worker's end. */
 void body_queue_trim(void);
 void body_queue_fini(void);
-
-#endif

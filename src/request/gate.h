@@ -5,8 +5,7 @@
  * files/reply_file.c and store/store_gate.c; calls only the continuation they pass, when a password
  * check took time.
  */
-#ifndef H2D_REQUEST_GATE_H
-#define H2D_REQUEST_GATE_H
+#pragma once
 
 #include "request/req.h"
 
@@ -62,5 +61,3 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path);
 
 /* True if the method of req is refused: a resumed upload was begun by PUT or POST. */
 bool demand_refuses_method(const struct demand *d, const struct h2d_req *req);
-
-#endif

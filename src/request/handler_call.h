@@ -2,8 +2,7 @@
  * handler_call: enters and leaves a handler's code, start() or any other: an assertion or a signal
  * in between names the handler and the request. All calls of handlers on the loop use these.
  */
-#ifndef H2D_REQUEST_HANDLER_CALL_H
-#define H2D_REQUEST_HANDLER_CALL_H
+#pragma once
 
 #include "base/crash.h"
 #include "request/handler_rule.h"
@@ -92,5 +91,3 @@ static inline const char *handler_call_text(const struct h2d_req *req, struct sl
 		*len = s.n;
 	return s.p != NULL ? handler_call_copy(req, s) : NULL;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * root; and answers a wrong method (405, OPTIONS). req.c calls it once, when the gate has admitted
  * the request, and the gate if a location refuses methods; it starts no handler.
  */
-#ifndef H2D_REQUEST_HANDLER_CHOICE_H
-#define H2D_REQUEST_HANDLER_CHOICE_H
+#pragma once
 
 #include "request/req.h"
 
@@ -30,5 +29,3 @@ bool handler_choice_despite_slash(const struct h2d_req *req);
 
 /* True if the path has a route for GET whose handler takes WebSockets. */
 bool handler_choice_has_websocket(struct h2d_req *req);
-
-#endif

@@ -3,8 +3,7 @@
  * rule as its crash report; a late reply, and a slip after which the request still gets an answer,
  * are log lines. The calls of h2d/handler.h check by these macros.
  */
-#ifndef H2D_REQUEST_HANDLER_RULE_H
-#define H2D_REQUEST_HANDLER_RULE_H
+#pragma once
 
 #include "base/log.h"
 #include "request/req.h"
@@ -59,5 +58,3 @@ _Noreturn void handler_rule_broken(const struct h2d_req *req, enum handler_rule 
 
 /* The handler of req; "none": the core answers. */
 const char *handler_rule_name(const struct h2d_req *req);
-
-#endif

@@ -4,8 +4,7 @@
  * waits for the next like for a source without ready bytes. One timer per worker resumes responses;
  * they have none of their own. Protocols ask before each piece.
  */
-#ifndef H2D_REQUEST_PACE_H
-#define H2D_REQUEST_PACE_H
+#pragma once
 
 #include "event/loop.h"
 #include "request/req.h"
@@ -76,5 +75,3 @@ static inline void pace_back(struct h2d_req *req, size_t n)
 	if (__builtin_expect(req->pace != NULL, false))
 		req->pace->granted += n;
 }
-
-#endif

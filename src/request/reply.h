@@ -3,8 +3,7 @@
  * (h2d/handler.h) and by the file replies of files/, read by protocols once it is ready. A reply is
  * given once; then its head never changes.
  */
-#ifndef H2D_REQUEST_REPLY_H
-#define H2D_REQUEST_REPLY_H
+#pragma once
 
 #include "base/conf_pos.h"
 #include "base/err.h"
@@ -120,5 +119,3 @@ void reply_error(struct h2d_req *req, int status);
 /* Answers a client that may try again after ms (0: soon), and logs err: RFC 6585, 4; RFC 9110,
  * 10.2.3. */
 void reply_later(struct h2d_req *req, const struct err *err, uint64_t ms);
-
-#endif

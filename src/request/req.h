@@ -4,8 +4,7 @@
  * reply; handlers see it through h2d/handler.h only. All memory it points to is in its arena or
  * borrowed for its life.
  */
-#ifndef H2D_REQUEST_REQ_H
-#define H2D_REQUEST_REQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <time.h>
@@ -313,5 +312,3 @@ void req_sent_all(struct h2d_req *req);
 /* The stream is over, for any reason: calls the handler's gone(), logs access, closes the source,
  * frees the arena. */
 void req_fini(struct h2d_req *req);
-
-#endif

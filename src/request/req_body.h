@@ -3,8 +3,7 @@
  * module that works for the handler; and the queue of waiting pieces. Protocols feed it and ask for
  * its state; handlers pause it. The taker interprets the end of the body.
  */
-#ifndef H2D_REQUEST_REQ_BODY_H
-#define H2D_REQUEST_REQ_BODY_H
+#pragma once
 
 #include "request/req.h"
 
@@ -102,5 +101,3 @@ void req_unhook(struct h2d_req *req);
 
 /* The request is refused, or gone: ends the hook, which can still take the rest of the body. */
 void req_body_leave(struct h2d_req *req);
-
-#endif

@@ -3,8 +3,7 @@
  * its use of https. It is the connection's unless a trusted proxy adds another. Found once, by
  * req_start().
  */
-#ifndef H2D_REQUEST_REQ_CLIENT_H
-#define H2D_REQUEST_REQ_CLIENT_H
+#pragma once
 
 #include "request/req.h"
 
@@ -30,5 +29,3 @@ bool req_limited(struct h2d_req *req, uint64_t *mark);
 /* The headers are complete, and the peer is a trusted proxy: finds the client in the headers added.
  */
 void req_client_find(struct h2d_req *req);
-
-#endif

@@ -3,8 +3,7 @@
  * header (RFC 9113, 8.2.3), and browsers do: they count as one header, and become one when it is
  * read.
  */
-#ifndef H2D_REQUEST_REQ_FIELD_H
-#define H2D_REQUEST_REQ_FIELD_H
+#pragma once
 
 #include "request/req.h"
 
@@ -22,5 +21,3 @@ int req_field_add(struct h2d_req *req, struct slice name, struct slice value);
  * unchanged.
  */
 int req_field_join_cookies(struct h2d_req *req);
-
-#endif

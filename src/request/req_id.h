@@ -2,8 +2,7 @@
  * req_id: a unique name of a request, by which people find it in the logs of all servers on its
  * way: that of a trusted proxy (x-request-id), or 128 random bits.
  */
-#ifndef H2D_REQUEST_REQ_ID_H
-#define H2D_REQUEST_REQ_ID_H
+#pragma once
 
 #include "request/req.h"
 
@@ -21,5 +20,3 @@ static inline struct slice req_id_shown(struct h2d_req *req)
 {
 	return req->env->conf.request_ids ? req_id(req) : (struct slice){ 0 };
 }
-
-#endif

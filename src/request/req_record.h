@@ -2,8 +2,7 @@
  * req_record: a request's facts for the access log and the metrics, gathered on its way; complete
  * when env->finished is called. Written by the request core, and by one other that a comment names.
  */
-#ifndef H2D_REQUEST_REQ_RECORD_H
-#define H2D_REQUEST_REQ_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ static inline void req_record_error(struct req_record *r, const struct err *err)
 
 /* "none", "files", "health", or the pattern of the row, which begins with "/". */
 struct slice req_record_route_name(const struct route_table *routes, uint32_t route);
-
-#endif

@@ -3,8 +3,7 @@
  * debug and for `h2d --explain`. TRACE_STEP() is called at the place of a decision; without a trace
  * it is one branch. A trace changes no decision.
  */
-#ifndef H2D_REQUEST_TRACE_H
-#define H2D_REQUEST_TRACE_H
+#pragma once
 
 #include "request/req.h"
 
@@ -64,5 +63,3 @@ void trace_subject(struct h2d_req *req, const struct location *location, bool kn
 
 /* All steps as one line of the log, at debug. */
 void trace_log(const struct h2d_req *req) __attribute__((cold));
-
-#endif

@@ -2,8 +2,7 @@
  * redirect: the location header of the configuration's redirects. Pure; a client's bytes go into it
  * encoded, and never before the path.
  */
-#ifndef H2D_RULES_REDIRECT_H
-#define H2D_RULES_REDIRECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ struct slice redirect_to_https(
  */
 struct slice redirect_location(
 	const struct redirect *r, struct slice path, struct slice query, struct arena *a);
-
-#endif

@@ -12,8 +12,7 @@
  * count: with "/a/b/c" and "/a/{x}/d", the path "/a/b/d" is the second's. The method does not
  * matter: the owner answers 405 for a method it lacks, even if a less specific pattern has it.
  */
-#ifndef H2D_RULES_ROUTE_H
-#define H2D_RULES_ROUTE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -91,5 +90,3 @@ static inline unsigned route_begin(const char *two)
 {
 	return ((unsigned char)two[0] * 7u + (unsigned char)two[1]) % 64;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * their locations, for the request core. Made by sites/sites.c before the first request, const from
  * then on, borrowed by every request for its life.
  */
-#ifndef H2D_RULES_SITE_H
-#define H2D_RULES_SITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -308,5 +307,3 @@ struct site_memo {
 /* sites_find(), remembered; NULL: the authority is malformed. An empty one is not. */
 const struct site *site_memo_find(
 	struct site_memo *m, const struct sites *s, struct slice authority);
-
-#endif

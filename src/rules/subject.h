@@ -4,8 +4,7 @@
  * any order; "any" admits every certificate. Parts are compared byte by byte: no patterns, no case
  * folding. Pure.
  */
-#ifndef H2D_RULES_SUBJECT_H
-#define H2D_RULES_SUBJECT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ const char *subject_parse(const char *text, struct arena *a, struct slice *rule)
 
 /* subject NULL: none; no rule admits it. */
 bool subjects_allow(const struct subjects *s, const char *subject);
-
-#endif

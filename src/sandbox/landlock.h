@@ -3,8 +3,7 @@
  * new process while that can still open every path, and enforces it when the process has become its
  * user. It cannot be removed.
  */
-#ifndef H2D_SANDBOX_LANDLOCK_H
-#define H2D_SANDBOX_LANDLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int landlock_allow(const struct landlock *l, int fd, unsigned rights);
 
 /* Enforces it for this process; no_new_privs must be set. Closes l. 0, or -errno. */
 int landlock_enter(struct landlock *l);
-
-#endif

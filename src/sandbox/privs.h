@@ -2,8 +2,7 @@
  * privs: the user that the child processes run as. The master looks the user up while it builds a
  * generation; each child applies it right after the fork.
  */
-#ifndef H2D_SANDBOX_PRIVS_H
-#define H2D_SANDBOX_PRIVS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ int privs_epoll(void);
  * all sets, for any user. 0, or -errno.
  */
 int privs_drop(const struct privs *p, bool capabilities);
-
-#endif

@@ -3,8 +3,7 @@
  * privileges by exec, files and system calls that its kind does not need. Spawn calls it when the
  * child has closed other descriptors, before its first thread. The master keeps its rights.
  */
-#ifndef H2D_SANDBOX_SANDBOX_H
-#define H2D_SANDBOX_SANDBOX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void sandbox_log(const struct conf *conf);
 
 /* The parts in this build, as words for -V: " landlock seccomp", or the first. */
 const char *sandbox_built(void);
-
-#endif

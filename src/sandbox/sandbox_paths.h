@@ -3,8 +3,7 @@
  * binds a name's file of that moment, so a later one, such as a release that a link is moved to or
  * a password file put in place by rename(2), is allowed by its directory.
  */
-#ifndef H2D_SANDBOX_SANDBOX_PATHS_H
-#define H2D_SANDBOX_SANDBOX_PATHS_H
+#pragma once
 
 #include "conf/conf.h"
 
@@ -27,5 +26,3 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 /* True if links out of a root are followed somewhere; and in that server. */
 bool sandbox_paths_links(const struct conf *conf);
 bool sandbox_paths_links_of(const struct conf_server *s);
-
-#endif

@@ -2,8 +2,7 @@
  * seccomp: the list of system calls that a child may make (seccomp(2), by libseccomp). Sandbox
  * enforces it as the last step before the child's own function; syscalls.def has the list.
  */
-#ifndef H2D_SANDBOX_SECCOMP_H
-#define H2D_SANDBOX_SECCOMP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ void seccomp_drop(struct seccomp_program *p);
 
 /* Enforces it for this process; no_new_privs must be set. 0, or -errno: not in force. */
 int seccomp_enter(const struct seccomp *s);
-
-#endif

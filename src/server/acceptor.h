@@ -3,8 +3,7 @@
  * worker, with dispatch = acceptor. A generation has one, with its own inboxes. The master calls
  * acceptor_run() after the fork; the acceptor never reads from a connection.
  */
-#ifndef H2D_SERVER_ACCEPTOR_H
-#define H2D_SERVER_ACCEPTOR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -86,5 +85,3 @@ void acceptor_inbox_put(struct acceptor_inbox *in, const struct fdpass *conn);
 
 /* Sends unsent ones. 0, or -errno: some remain, and may be sent later. */
 int acceptor_inbox_flush(struct acceptor_inbox *in);
-
-#endif

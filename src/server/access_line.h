@@ -2,8 +2,7 @@
  * access_line: one request as a line, in each format that access-log-format names. The worker has
  * one, for all its access logs.
  */
-#ifndef H2D_SERVER_ACCESS_LINE_H
-#define H2D_SERVER_ACCESS_LINE_H
+#pragma once
 
 #include <time.h>
 
@@ -38,5 +37,3 @@ void access_line_init(struct access_line *l);
  * length. */
 size_t access_line(
 	struct access_line *l, enum access_format format, const struct h2d_req *req, char *p);
-
-#endif

@@ -3,8 +3,7 @@
  * the same file, with a format each; the descriptors are in the order of conf_access_logs(). The
  * worker owns it.
  */
-#ifndef H2D_SERVER_ACCESS_LOGS_H
-#define H2D_SERVER_ACCESS_LOGS_H
+#pragma once
 
 #include "base/log.h"
 #include "conf/conf.h"
@@ -73,5 +72,3 @@ void access_logs_reopened(struct access_logs *l, const int *fds, unsigned n);
 
 /* Writes waiting lines. */
 void access_logs_fini(struct access_logs *l);
-
-#endif

@@ -4,8 +4,7 @@
  * strategy calls the worker only through struct dispatch_host. The acceptor process accepts by
  * reuseport, too.
  */
-#ifndef H2D_SERVER_DISPATCH_H
-#define H2D_SERVER_DISPATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ extern const struct dispatch_ops dispatch_reuseport, dispatch_acceptor;
 
 /* The listener of that identity; NULL: host has none. */
 const struct worker_listener *dispatch_listener(const struct dispatch_host *host, uint32_t id);
-
-#endif

@@ -3,8 +3,7 @@
  * made from the configuration and the process's parts. A worker serves with it, and explain answers
  * its one request with it, so that both answer alike.
  */
-#ifndef H2D_SERVER_HTTP_ENV_H
-#define H2D_SERVER_HTTP_ENV_H
+#pragma once
 
 #include "conf/conf.h"
 #include "http/date.h"
@@ -25,5 +24,3 @@ struct http_parts {
 
 /* All parts outlive env. Members that are not set are 0. */
 void http_env_init(struct http_env *env, const struct http_parts *parts);
-
-#endif

@@ -3,8 +3,7 @@
  * The master calls worker_run() after the fork, with privileges already dropped; it returns to the
  * master's code only to exit.
  */
-#ifndef H2D_SERVER_WORKER_H
-#define H2D_SERVER_WORKER_H
+#pragma once
 
 #include "base/addr.h"
 #include "board/board.h"
@@ -27,5 +26,3 @@ struct worker_listener {
 
 /* Serves until it is ordered to exit; the exit status of the process. */
 int worker_run(const struct gifts *args);
-
-#endif

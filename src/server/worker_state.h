@@ -2,8 +2,7 @@
  * worker_state: the parts of a worker. For server/worker*.c only; a strategy gets a dispatch_host,
  * and sessions counts connections of all kinds.
  */
-#ifndef H2D_SERVER_WORKER_STATE_H
-#define H2D_SERVER_WORKER_STATE_H
+#pragma once
 
 #include "api/handler_worker.h"
 #include "board/admin.h"
@@ -163,5 +162,3 @@ void worker_conns_show(struct worker *w);
 
 /* Does so for an admin page of this worker, and requests the same from the other workers. */
 void worker_conns_ask(struct worker *w);
-
-#endif

@@ -4,8 +4,7 @@
  * is the only kind. Worker and session_timer call sessions and know no kind. All on the loop's
  * thread.
  */
-#ifndef H2D_SESSION_SESSION_H
-#define H2D_SESSION_SESSION_H
+#pragma once
 
 #include "base/ref.h"
 #include "base/states.h"
@@ -160,5 +159,3 @@ static inline bool session_speaks(const struct session *s)
 {
 	return s->state == SESSION_OPEN || s->state == SESSION_DRAIN;
 }
-
-#endif

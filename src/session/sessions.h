@@ -2,8 +2,7 @@
  * sessions: all connections of a worker, of any kind. The worker owns it, and asks, drains and cuts
  * them all by it.
  */
-#ifndef H2D_SESSION_SESSIONS_H
-#define H2D_SESSION_SESSIONS_H
+#pragma once
 
 #include "event/loop.h"
 #include "session/session.h"
@@ -68,5 +67,3 @@ static inline unsigned sessions_load(const struct sessions *all)
 {
 	return all->nlive - all->nadmin;
 }
-
-#endif

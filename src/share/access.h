@@ -3,8 +3,7 @@
  * of two equally specific ones deny; without one: refused if another rule allows, else allowed.
  * Pure.
  */
-#ifndef H2D_SHARE_ACCESS_H
-#define H2D_SHARE_ACCESS_H
+#pragma once
 
 #include "base/addr.h"
 
@@ -43,5 +42,3 @@ bool access_allows(const struct access *a, const struct addr *peer);
  */
 const struct access_rule *access_rule_of(
 	const struct access *a, const struct addr *peer, bool *any_allowed);
-
-#endif

@@ -4,8 +4,7 @@
  * or all peers on unix sockets; behind a trusted proxy it is the proxy's client. Connections have
  * an account (struct http_conn), and requests get theirs by req_account(). On the loop's thread.
  */
-#ifndef H2D_SHARE_ACCOUNT_H
-#define H2D_SHARE_ACCOUNT_H
+#pragma once
 
 #include "base/addr.h"
 #include "base/list.h"
@@ -107,5 +106,3 @@ void accounts_look(struct accounts *all);
 
 /* The number of accounts, without the crowd's: for tests. */
 unsigned accounts_count(const struct accounts *all);
-
-#endif

@@ -6,8 +6,7 @@
  * packet switches", 1998). Owned by the module whose resource it is; on the loop's thread; never
  * allocates.
  */
-#ifndef H2D_SHARE_BUDGET_H
-#define H2D_SHARE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ struct account *budget_greediest(const struct budget *b);
 /* The account that holds most, whatever the least share is: for revocation without loss. NULL: none
  * holds any. */
 struct account *budget_most(const struct budget *b);
-
-#endif

@@ -3,8 +3,7 @@
  * This worker's part is a budget of its accounts, the parts of the others are in the tally. Owned
  * by the counter's module: connections (session/sessions.h), uploads (server/worker.c).
  */
-#ifndef H2D_SHARE_HOLDING_H
-#define H2D_SHARE_HOLDING_H
+#pragma once
 
 #include "share/budget.h"
 #include "share/tally.h"
@@ -28,5 +27,3 @@ bool holding_take(struct holding *h, struct account *a, bool *counted);
 
 /* Counts one less of a's; a stays open for the caller. */
 void holding_give(struct holding *h, struct account *a);
-
-#endif

@@ -4,8 +4,7 @@
  * theirs. Revocable parts are kept in the order of their use. Owned by the module whose resource it
  * is; on the loop's thread; never allocates.
  */
-#ifndef H2D_SHARE_LINE_H
-#define H2D_SHARE_LINE_H
+#pragma once
 
 #include "share/budget.h"
 
@@ -84,5 +83,3 @@ unsigned line_waiting(struct line *l, struct account *account);
 
 /* The number of waiting connections whose first turn is such a one, counted up to max. */
 unsigned line_count(const struct line *l, bool (*is)(struct line_turn *first), unsigned max);
-
-#endif

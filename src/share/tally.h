@@ -4,8 +4,7 @@
  * account. The table never grows: when it is full, the client with the least use is dropped. An
  * attacker in a process can spoil only the counts. The table survives reloads.
  */
-#ifndef H2D_SHARE_TALLY_H
-#define H2D_SHARE_TALLY_H
+#pragma once
 
 #include "share/account.h"
 
@@ -87,5 +86,3 @@ void tally_tell(struct tally *t, uint64_t mark, uint64_t rule, uint64_t n, uint6
 
 /* The client's number in all other live processes. */
 uint64_t tally_others(const struct tally *t, uint64_t mark, uint64_t rule, uint64_t now_us);
-
-#endif

@@ -3,8 +3,7 @@
  * client, and warnings for the operator. The master makes it with each generation and a worker
  * looks names up in it; it borrows its strings from the configuration and never outlives it.
  */
-#ifndef H2D_SITES_CERTS_H
-#define H2D_SITES_CERTS_H
+#pragma once
 
 #include "conf/conf.h"
 #include "rules/site.h"
@@ -62,5 +61,3 @@ void certs_check(const struct certs *c, const struct conf *conf, int64_t now, co
 /* Warns of responses of e that are no longer sent: once, until all are again. warn NULL: already
  * logged. */
 void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
-
-#endif

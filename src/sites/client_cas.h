@@ -3,8 +3,7 @@
  * block's clients. The master makes it with each generation, and handshakes look names up in it; it
  * borrows its strings from the configuration and never outlives it.
  */
-#ifndef H2D_SITES_CLIENT_CAS_H
-#define H2D_SITES_CLIENT_CAS_H
+#pragma once
 
 #include "conf/conf.h"
 #include "rules/site.h"
@@ -46,5 +45,3 @@ void client_cas_check(const struct client_cas *c, const struct conf *conf, int64
 
 /* A client_cas of zeros is none. */
 void client_cas_fini(struct client_cas *c);
-
-#endif

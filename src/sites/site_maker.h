@@ -2,8 +2,7 @@
  * site_maker: the sites' memory, the receiver of faults, media types, and the parts of a site:
  * access, and, in files of their own, locations and redirects. For sites.c and trees.c.
  */
-#ifndef H2D_SITES_SITE_MAKER_H
-#define H2D_SITES_SITE_MAKER_H
+#pragma once
 
 #include "base/arena.h"
 #include "conf/conf.h"
@@ -78,5 +77,3 @@ const struct access *site_access_list(struct site_maker *m, const struct conf_li
 
 /* The redirects of s, in m's memory. NULL: none, or after a fault, at a line of the file. */
 const struct redirects *redirects_file_read(struct site_maker *m, const struct conf_server *s);
-
-#endif

@@ -4,8 +4,7 @@
  * (names and values of headers, address ranges) are checked here. The configuration owns the
  * strings, and workers never change a site.
  */
-#ifndef H2D_SITES_SITES_H
-#define H2D_SITES_SITES_H
+#pragma once
 
 #include "conf/conf.h"
 #include "rules/site.h"
@@ -22,5 +21,3 @@ struct sites_tls {
  * key. */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	struct sites_tls tls, struct arena *a, conf_fault_fn *fault, void *ctx);
-
-#endif
