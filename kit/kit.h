@@ -3,8 +3,7 @@
  * kit_files.c: files; kit_h1.c and kit_h2.c: the clients, each behind a table; kit_text.c: their
  * bytes and headers; kit_keys.c: keys of handlers. Never linked into a server.
  */
-#ifndef H2D_KIT_KIT_H
-#define H2D_KIT_KIT_H
+#pragma once
 
 #include "api/handler_worker.h"
 #include "base/pool.h"
@@ -91,5 +90,3 @@ void kit_keys_free(void);
 void kit_say(struct h2d_test *t, const void *data, size_t n);
 void kit_field(struct h2d_test *t, struct slice name, struct slice value);
 const char *kit_find(const struct h2d_test *t, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * key_build: from the rows of the conf.def of handlers to the table of their sections, as C, with
  * the line of every fault. Runs at build time in the generator, and in tests; never in the server.
  */
-#ifndef H2D_TOOLS_KEY_BUILD_H
-#define H2D_TOOLS_KEY_BUILD_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ struct key_row {
 
 /* Writes the table of n rows to out. 0, or -1 with a line "FILE:LINE: …" on err for every fault. */
 int key_build(const struct key_row *rows, unsigned n, FILE *out, FILE *err);
-
-#endif

@@ -3,8 +3,7 @@
  * with the line of every fault. Runs at build time in the generator, and in tests; never in the
  * server.
  */
-#ifndef H2D_TOOLS_METRIC_BUILD_H
-#define H2D_TOOLS_METRIC_BUILD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ struct metric_row {
 
 /* Writes the table of n rows to out. 0, or -1 with a line "FILE:LINE: …" on err for every fault. */
 int metric_build(const struct metric_row *rows, unsigned n, FILE *out, FILE *err);
-
-#endif

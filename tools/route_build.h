@@ -2,8 +2,7 @@
  * route_build: from the rows of routes.def to the segment tree, in memory, with the line of every
  * fault. Runs at build time in the generator, and in tests; never in the server.
  */
-#ifndef H2D_TOOLS_ROUTE_BUILD_H
-#define H2D_TOOLS_ROUTE_BUILD_H
+#pragma once
 
 #include "rules/route.h"
 
@@ -28,5 +27,3 @@ struct route_build {
 int route_build(struct route_build *b, const struct route_row *rows, unsigned nrows, FILE *err);
 
 void route_build_free(struct route_build *b);
-
-#endif

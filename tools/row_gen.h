@@ -2,8 +2,7 @@
  * row_gen: shared by programs that make a table of C from the rows of a .def file: faults with
  * their lines, and strings. Runs at build time and in tests; never in the server.
  */
-#ifndef H2D_TOOLS_ROW_GEN_H
-#define H2D_TOOLS_ROW_GEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ bool row_fault(struct row_faults *faults, const char *file, int line, const char
 
 /* A string of C; NULL for NULL. */
 void row_write_string(const char *s, FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * server blocks, each once, however many blocks serve it, and the media types of each block. The
  * master makes it with each generation; it never changes after the fork.
  */
-#ifndef H2D_SITES_TREES_H
-#define H2D_SITES_TREES_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/name_map.h"
@@ -31,5 +30,3 @@ struct trees {
 int trees_init(
 	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx);
 void trees_fini(struct trees *t);
-
-#endif

@@ -3,8 +3,7 @@
  * and request. A plan's steps are jobs (store_work.h); every worker answers with the files before
  * the handler is told.
  */
-#ifndef H2D_STORE_STORE_H
-#define H2D_STORE_STORE_H
+#pragma once
 
 #include "base/states.h"
 #include "files/files.h"
@@ -126,5 +125,3 @@ void store_came_back(struct job *j);
 void store_pump(struct store *s);
 /* Gives the body's pieces to a thread: no more came in time. */
 void store_gathered(struct timer *gather);
-
-#endif

@@ -6,8 +6,7 @@
  * upload lives, so that a sweep that gets that lock may remove all names of the TAG: their upload
  * is dead. No request and no image ever sees them, as they begin with a dot.
  */
-#ifndef H2D_STORE_STORE_DIR_H
-#define H2D_STORE_STORE_DIR_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -161,5 +160,3 @@ int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME]);
 /* Removes the names of dead uploads, each under the directory's lock; without the lock the rest
  * stays until the next time. Returns how many, or -errno. */
 int store_dir_sweep(struct store_dir *d);
-
-#endif

@@ -7,8 +7,7 @@
  * each write, and loses it once another request was told an offset. An offset told at the end of a
  * request, or on a query, is on the disk by then.
  */
-#ifndef H2D_STORE_STORE_PART_H
-#define H2D_STORE_STORE_PART_H
+#pragma once
 
 #include "store/store_ticket.h"
 #include "store/store_work.h"
@@ -72,5 +71,3 @@ void store_part_remove(struct store_work *w);
 /* Waits until the disk has the part and its ticket: an offset told to a client survives a power
  * cut. 0, or -errno. */
 int store_part_sync(const struct store_work *w, int part);
-
-#endif

@@ -8,8 +8,7 @@
  * least. The directory is scanned to make a missing sum, and again when other programs have changed
  * names in it, from time to time.
  */
-#ifndef H2D_STORE_STORE_QUOTA_H
-#define H2D_STORE_STORE_QUOTA_H
+#pragma once
 
 #include "store/store_dir.h"
 
@@ -59,5 +58,3 @@ void store_quota_end(struct store_quota *q, const struct store_dir *d, bool plac
 
 /* Scans the directory, unless it is not needed, or was just done. 0, or -errno. */
 int store_quota_renew(struct store_quota *q, const struct store_dir *d);
-
-#endif

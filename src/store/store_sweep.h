@@ -3,8 +3,7 @@
  * seconds, and scans directories for their sums. A worker calls it when it starts and from time to
  * time; a thread does it.
  */
-#ifndef H2D_STORE_STORE_SWEEP_H
-#define H2D_STORE_STORE_SWEEP_H
+#pragma once
 
 #include "files/files.h"
 #include "rules/site.h"
@@ -18,5 +17,3 @@ void store_sweep_soon(void);
 
 /* Called about once a second: sweeps again when uploads may have expired. */
 void store_sweep_look(struct files *f, const struct sites *sites);
-
-#endif

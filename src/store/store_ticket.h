@@ -12,8 +12,7 @@
  * each step enters first and finds that the ticket's epoch is no longer its own. So a step holds
  * the ticket's lock (flock(2)) only for a write, and no request waits for a client that has left.
  */
-#ifndef H2D_STORE_STORE_TICKET_H
-#define H2D_STORE_STORE_TICKET_H
+#pragma once
 
 #include "event/offload.h"
 #include "http/field.h"
@@ -88,5 +87,3 @@ void store_ticket_close(struct store_ticket *t);
 
 /* Removes uploads unused for max_age seconds. Their number, or -errno. */
 int store_ticket_sweep(const struct store_dir *d, uint64_t max_age);
-
-#endif

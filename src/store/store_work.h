@@ -2,8 +2,7 @@
  * store_work: the disk's part of an upload or a removal: from an open root to files in their place,
  * or to no remains. Called in offload threads, one at a time; all calls may block.
  */
-#ifndef H2D_STORE_STORE_WORK_H
-#define H2D_STORE_STORE_WORK_H
+#pragma once
 
 #include <sys/uio.h>
 
@@ -243,5 +242,3 @@ struct store_result store_work_name(struct store_work *w);
 /* Reports the new names and waits until the disk has them: a rename undone by a power cut does not
  * count. */
 struct store_result store_work_named(struct store_work *w);
-
-#endif

@@ -3,8 +3,7 @@
  * is read in one recv(2), through buffers that all connections of the process share. worker_take()
  * opens one for each connection of a TLS listener; an idle connection never holds a buffer.
  */
-#ifndef H2D_TLS_TLS_H
-#define H2D_TLS_TLS_H
+#pragma once
 
 #include "net/transport.h"
 #include "tls/tls_ctx.h"
@@ -13,5 +12,3 @@
  * Takes fd (non-blocking). ctx must outlive it. NULL when memory is out; the caller still owns fd.
  */
 struct transport *tls_open(const struct tls_ctx *ctx, int fd);
-
-#endif

@@ -4,8 +4,7 @@
  * pairs, so that no byte of one connection can reach another; bytes that the socket or OpenSSL did
  * not take are kept here, with their connection. Called by tls only, by one thread.
  */
-#ifndef H2D_TLS_TLS_BIO_H
-#define H2D_TLS_TLS_BIO_H
+#pragma once
 
 #include <openssl/bio.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ struct slice tls_bio_text(struct tls_bio *b);
 
 /* Frees kept bytes. */
 void tls_bio_clear(struct tls_bio *b);
-
-#endif

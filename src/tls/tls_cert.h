@@ -3,8 +3,7 @@
  * several with keys of different kinds, of which each client gets one that it accepts. tls_ctx
  * makes and frees it. Any fault of the files becomes one line that names the file.
  */
-#ifndef H2D_TLS_TLS_CERT_H
-#define H2D_TLS_TLS_CERT_H
+#pragma once
 
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
@@ -66,5 +65,3 @@ void tls_cert_free(struct tls_cert **c);
 
 /* Why OpenSSL cannot read a file, by its first error, the nearest to the cause. */
 const char *tls_cert_reason(void);
-
-#endif

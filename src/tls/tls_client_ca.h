@@ -3,8 +3,7 @@
  * outcome for a client. The master reads the files before the fork; a handshake never fails for a
  * certificate: the client's requests are answered by HTTP, with the reason in the log.
  */
-#ifndef H2D_TLS_TLS_CLIENT_CA_H
-#define H2D_TLS_TLS_CLIENT_CA_H
+#pragma once
 
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
@@ -55,5 +54,3 @@ void tls_client_ca_find(SSL *ssl, struct tls_client *client);
 void tls_client_clear(struct tls_client *client);
 
 void tls_client_ca_free(struct tls_client_ca **ca);
-
-#endif

@@ -3,8 +3,7 @@
  * before the fork (it may read keys as root) and the workers inherit it, so that tickets are good
  * for every worker of a generation. Workers never change it.
  */
-#ifndef H2D_TLS_TLS_CTX_H
-#define H2D_TLS_TLS_CTX_H
+#pragma once
 
 #include "tls/tls_cert.h"
 #include "tls/tls_client_ca.h"
@@ -42,5 +41,3 @@ struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
 void tls_ctx_free(struct tls_ctx **ctx);
-
-#endif

@@ -4,8 +4,7 @@
  * later would inherit them. At all other times it is malloc(3) and free(3). It counts failed
  * allocations: OpenSSL continues without the objects.
  */
-#ifndef H2D_TLS_TLS_MEMORY_H
-#define H2D_TLS_TLS_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ void tls_memory_wipe(bool on);
 
 /* Failed allocations since the process began. */
 unsigned tls_memory_failures(void);
-
-#endif

@@ -3,8 +3,7 @@
  * a file, and sent with the certificate to clients that ask (RFC 6066, 8; RFC 8446, 4.4.2.1). h2d
  * never requests one over the network. One that clients would refuse is not sent.
  */
-#ifndef H2D_TLS_TLS_STAPLE_H
-#define H2D_TLS_TLS_STAPLE_H
+#pragma once
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ const char *tls_staple_unfit(const struct tls_staple *s, int64_t now);
 
 /* Makes handshakes of ssl send those of its certificates. */
 bool tls_staple_use(SSL_CTX *ssl);
-
-#endif

@@ -2,8 +2,7 @@
  * tls_suites: a server's cipher suites and groups, as lists of OpenSSL's words, "A:B"; "auto" and
  * NULL are h2d's own choice. The master checks them and sets them in each SSL_CTX.
  */
-#ifndef H2D_TLS_TLS_SUITES_H
-#define H2D_TLS_TLS_SUITES_H
+#pragma once
 
 #include "tls/tls_cert.h"
 
@@ -20,5 +19,3 @@ bool tls_suites_use_groups(SSL_CTX *ssl, const char *groups);
 
 /* For ALPN: true if the chosen suite is fit for HTTP/2 (RFC 9113, 9.2.2). */
 bool tls_suites_carry_h2(const SSL *ssl);
-
-#endif

@@ -3,8 +3,7 @@
  * The master writes their memory and workers read it, so that a new key is known to all at once; an
  * upgrade passes it to the program that replaces this one.
  */
-#ifndef H2D_TLS_TLS_TICKETS_H
-#define H2D_TLS_TLS_TICKETS_H
+#pragma once
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ int tls_tickets_protect(void);
 
 /* In a new process without TLS: removes them from its memory. */
 void tls_tickets_forget(void);
-
-#endif

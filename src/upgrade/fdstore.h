@@ -4,8 +4,7 @@
  * activation. Only if the manager accepts descriptors, by $FDSTORE. Sockets that it passed itself
  * are not stored, and those whose port was picked by the kernel cannot be found.
  */
-#ifndef H2D_UPGRADE_FDSTORE_H
-#define H2D_UPGRADE_FDSTORE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ bool fdstore_is_name(const char *name);
 
 /* True if the file of a unix socket is the one that had that name. */
 bool fdstore_is_file(const char *name, const struct addr *addr);
-
-#endif

@@ -4,8 +4,7 @@
  * and a master the sockets, and more, to the program that replaces it. The same code, which trusts
  * no name, reads both.
  */
-#ifndef H2D_UPGRADE_PASSED_H
-#define H2D_UPGRADE_PASSED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ int passed_exec(const struct passed *p, const struct program *program, const cha
 
 /* Frees the memory; no descriptor is closed. */
 void passed_free(struct passed *p);
-
-#endif

@@ -5,8 +5,7 @@
  * the old one gives nothing up, so that a failure changes nothing. Upgrade is both ends of the
  * channel between them, and knows their state; a master's ops are called at each step.
  */
-#ifndef H2D_UPGRADE_UPGRADE_H
-#define H2D_UPGRADE_UPGRADE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -98,5 +97,3 @@ bool upgrade_leave(struct upgrade *u);
 
 /* Called at the end of a master. */
 void upgrade_fini(struct upgrade *u);
-
-#endif

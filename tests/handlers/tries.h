@@ -3,8 +3,7 @@
  * functions, of which the request's {what} chooses one and its query is the argument. It answers
  * "done", or the name of the error.
  */
-#ifndef H2D_TESTS_TRIES_H
-#define H2D_TESTS_TRIES_H
+#pragma once
 
 #include "h2d/handler.h"
 
@@ -40,5 +39,3 @@ static inline void tries_start(struct h2d_req *req, const struct try *tries, siz
 	}
 	h2d_reply_error(req, 404);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * nfsfs: what the two halves of this file system share: the server with what its clients know of it
  * (nfsfs_client.c), and the calls of the kernel (nfsfs.c).
  */
-#ifndef NFSFS_H
-#define NFSFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ void learn(struct node *dir, const char *name, struct node *n);
 void changed(struct node *dir);
 /* What the server has by that name; NULL with errno. */
 struct node *find(struct node **nodes, struct node *dir, const char *name);
-
-#endif

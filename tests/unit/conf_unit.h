@@ -2,8 +2,7 @@
  * conf_unit: a folder with what a configuration names (www/, cert.pem, key.pem), files written into
  * it with "@" standing for its path, and the faults of a load as text. For check_conf*.c only.
  */
-#ifndef H2D_TESTS_CONF_UNIT_H
-#define H2D_TESTS_CONF_UNIT_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -108,5 +107,3 @@ static inline void no_faults(const char *what)
 {
 	ck_assert_msg(nfaults == 0, "%s: %s", what, faults[0]);
 }
-
-#endif

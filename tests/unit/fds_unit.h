@@ -1,6 +1,5 @@
 /* fds_unit: how many descriptors this process has, for tests of what leaks none. */
-#ifndef H2D_TESTS_FDS_UNIT_H
-#define H2D_TESTS_FDS_UNIT_H
+#pragma once
 
 #include <dirent.h>
 
@@ -17,5 +16,3 @@ static int open_fds(void)
 	closedir(dir);
 	return n;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * files_unit: a worker's files over a temporary tree, and requests to them without a protocol: the
  * stream seam is this file. Used by the tests of reply_file.c and disk.c.
  */
-#ifndef H2D_TESTS_FILES_UNIT_H
-#define H2D_TESTS_FILES_UNIT_H
+#pragma once
 
 #include <errno.h>
 
@@ -314,5 +313,3 @@ static inline int unit_status(enum h2d_tree from, const char *path)
 	unit_end(req);
 	return status;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * image_build_unit: the keeper's work without a keeper: a whole tree walked and read, an image made
  * of it. No loop, no watches, nothing compressed. Used by the tests of the cache.
  */
-#ifndef H2D_TESTS_BUILD_UNIT_H
-#define H2D_TESTS_BUILD_UNIT_H
+#pragma once
 
 #include "base/clock.h"
 #include "keeper/image_build.h"
@@ -61,5 +60,3 @@ static inline void unit_build_stop(struct unit_build *b)
 	reader_fini(&b->reader);
 	segments_fini(&b->segments);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * listener_unit: a group of SLOTS listening sockets on a port of loopback, clients, and what each
  * socket has queued. For tests of the programs that choose among them.
  */
-#ifndef H2D_TESTS_LISTENER_UNIT_H
-#define H2D_TESTS_LISTENER_UNIT_H
+#pragma once
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -46,5 +45,3 @@ static unsigned empty(unsigned slot)
 	ck_assert_int_eq(errno, EAGAIN);
 	return n;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * model_digest: a number for what a world of model_unit.h is like, whatever way led there: times
  * are how far they are off, generations how old.
  */
-#ifndef H2D_TESTS_MODEL_DIGEST_H
-#define H2D_TESTS_MODEL_DIGEST_H
+#pragma once
 
 #include "model_unit.h"
 
@@ -140,5 +139,3 @@ static void model_digest(void)
 	exchanged = true;
 	hash = digest_world() < as_it_is ? hash : as_it_is;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * model_events: what may happen in a world of model_unit.h, one event after the other: messages,
  * deaths, signals, the time.
  */
-#ifndef H2D_TESTS_MODEL_EVENTS_H
-#define H2D_TESTS_MODEL_EVENTS_H
+#pragma once
 
 #include "model_unit.h"
 
@@ -248,5 +247,3 @@ static bool may(const struct step *s)
 		return s->who < nprocesses && process_may(&processes[s->who], s->event);
 	return s->who < SIDES && side_may(s->who, s->event);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * state is known that is like one which was found before, and in which no event may come more
  * often.
  */
-#ifndef H2D_TESTS_MODEL_STATES_H
-#define H2D_TESTS_MODEL_STATES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ static void forget_state(void)
 			return;
 		}
 }
-
-#endif

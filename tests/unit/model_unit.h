@@ -5,8 +5,7 @@
  * way between the masters waits in queues here and in no socket, and no clock runs but the one
  * here.
  */
-#ifndef H2D_TESTS_MODEL_UNIT_H
-#define H2D_TESTS_MODEL_UNIT_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -518,5 +517,3 @@ static void settle_all(void)
 		if (hears(&sides[i]) && strncmp(sides[i].to.text[0], "pid ", 4) == 0)
 			deliver(&sides[i]);
 }
-
-#endif

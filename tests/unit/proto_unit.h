@@ -3,8 +3,7 @@
  * check_h1_cuts, check_h2, check_h2_window and the fuzz drivers. It asserts by H2D_ASSERT(), as
  * fuzz drivers have no libcheck.
  */
-#ifndef H2D_TESTS_PROTO_UNIT_H
-#define H2D_TESTS_PROTO_UNIT_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -239,5 +238,3 @@ static const struct h2d_handler summing = { .name = "summing",
 	.start = sum_start,
 	.body = sum_body,
 	.end = sum_end };
-
-#endif

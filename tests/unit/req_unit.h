@@ -2,8 +2,7 @@
  * req_unit: one request over a stream that only takes notes, for the tests of what surrounds it:
  * its environment, its connection, and a site that a test fills in.
  */
-#ifndef H2D_TESTS_REQ_UNIT_H
-#define H2D_TESTS_REQ_UNIT_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -179,5 +178,3 @@ static inline unsigned reply_count(const char *name)
 #define ck_assert_field(name, value) \
 	ck_assert_msg(slice_eq(reply_field(name), slice_str(value)), "%s: \"%.*s\"", name, \
 		SLICE_ARG(reply_field(name)))
-
-#endif

@@ -2,8 +2,7 @@
  * route_naive: finds the route of a path without a tree: it tries every row and takes the most
  * specific. What the compiled table answers is compared with that.
  */
-#ifndef H2D_TESTS_ROUTE_NAIVE_H
-#define H2D_TESTS_ROUTE_NAIVE_H
+#pragma once
 
 #include <string.h>
 
@@ -121,5 +120,3 @@ static const char *naive_compare(
 	}
 	return fault;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * process of its own: a legal one ends well, an illegal one by an alert that names the table and
  * both states.
  */
-#ifndef H2D_TESTS_STATES_UNIT_H
-#define H2D_TESTS_STATES_UNIT_H
+#pragma once
 
 #include "base/states.h"
 
@@ -97,5 +96,3 @@ static inline void states_unit_walk(
 {
 	ck_assert_str_eq(states_unit_fault(table, legal, go), "");
 }
-
-#endif

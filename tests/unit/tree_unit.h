@@ -2,8 +2,7 @@
  * tree_unit: temporary trees of files for the tests of the cache. A test that forks leaves its tree
  * to tree_fini(), called by its checked fixture's teardown.
  */
-#ifndef H2D_TESTS_TREE_UNIT_H
-#define H2D_TESTS_TREE_UNIT_H
+#pragma once
 
 #include <check.h>
 #include <fcntl.h>
@@ -88,5 +87,3 @@ static inline char *tree_bytes(size_t n, unsigned seed)
 		p[i] = (char)((i * 2654435761u + seed) >> 7);
 	return p;
 }
-
-#endif

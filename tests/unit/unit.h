@@ -5,8 +5,7 @@
  * UNIT_MAIN_PURE("name"), where pure functions share one: a fork costs more than such a test, and
  * under sanitizers a hundred times as much.
  */
-#ifndef H2D_TESTS_UNIT_H
-#define H2D_TESTS_UNIT_H
+#pragma once
 
 #include <check.h>
 #include <stdlib.h>
@@ -82,5 +81,3 @@ static inline TCase *unit_case(void)
 		srunner_free(runner); \
 		return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE; \
 	}
-
-#endif

@@ -4,8 +4,7 @@
  * other.key, locked.key and locked-old.key (with a password, PKCS #8 and traditional), text (no
  * PEM).
  */
-#ifndef H2D_TESTS_UNIT_CERT_H
-#define H2D_TESTS_UNIT_CERT_H
+#pragma once
 
 #include <dirent.h>
 #include <openssl/ec.h>
@@ -160,5 +159,3 @@ static void unit_certs_remove(void)
 		closedir(dir);
 	rmdir(unit_cert_dir);
 }
-
-#endif

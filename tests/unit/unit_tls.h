@@ -1,6 +1,5 @@
 /* unit_tls: handshakes between two ends in memory, for test programs. */
-#ifndef H2D_TESTS_UNIT_TLS_H
-#define H2D_TESTS_UNIT_TLS_H
+#pragma once
 
 #include <openssl/ssl.h>
 
@@ -23,5 +22,3 @@ static bool unit_tls_shake(SSL *server, SSL *client)
 	}
 	return SSL_is_init_finished(client) && SSL_is_init_finished(server);
 }
-
-#endif

@@ -8,8 +8,7 @@
  * Descriptors that a world opens are closed with it. One that it closes stays open, for another
  * world has it still: whoever waits for an end of file has to be given one (dead_end()).
  */
-#ifndef H2D_TESTS_WORLD_UNIT_H
-#define H2D_TESTS_WORLD_UNIT_H
+#pragma once
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -266,5 +265,3 @@ static void world_put_back(unsigned level)
 		syscall(SYS_munmap, m->at, m->size);
 	}
 }
-
-#endif

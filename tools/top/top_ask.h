@@ -2,8 +2,7 @@
  * top_ask: gets /status.json over HTTP/1.1, without waiting, so that a silent server delays none of
  * the others: a client for one resource of one server only.
  */
-#ifndef H2D_TOP_TOP_ASK_H
-#define H2D_TOP_TOP_ASK_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ struct pollfd top_ask_poll(const struct top_ask *a);
 enum top_asked top_ask_go(struct top_ask *a, struct strbuf *body, char error[TOP_ERROR]);
 
 void top_ask_fini(struct top_ask *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* top_human: counts in groups of three, and durations, for people. */
-#ifndef H2D_TOP_TOP_HUMAN_H
-#define H2D_TOP_TOP_HUMAN_H
+#pragma once
 
 #include "base/human.h"
 
@@ -14,5 +13,3 @@ const char *top_human_seconds(char *buf, uint64_t s);
 
 /* "0.85 ms", "12.3 ms", "850 ms", "1.52 s". */
 const char *top_human_us(char *buf, double us);
-
-#endif

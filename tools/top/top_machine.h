@@ -2,8 +2,7 @@
  * top_machine: a server of h2d top: its address, its last status, and its present error. Looks at
  * several run in parallel.
  */
-#ifndef H2D_TOP_TOP_MACHINE_H
-#define H2D_TOP_TOP_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ bool top_machine_is_looking(const struct top_machine *m);
 
 /* Continues a look, if there is one. True: it has just ended, with a status or an error. */
 bool top_machine_go(struct top_machine *m);
-
-#endif

@@ -3,8 +3,7 @@
  * and at its bottom. Text cannot control the terminal: unprintable characters are shown as question
  * marks.
  */
-#ifndef H2D_TOP_TOP_PAGE_H
-#define H2D_TOP_TOP_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ void top_page_printf(struct top_page *p, enum top_style style, const char *fmt, 
 
 /* Ends the line. */
 void top_page_end(struct top_page *p);
-
-#endif

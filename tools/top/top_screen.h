@@ -2,8 +2,7 @@
  * top_screen: the terminal while h2d top has it: another screen without a cursor, keys that come at
  * once and without echo. top_screen_close() restores it, before every end except SIGKILL's.
  */
-#ifndef H2D_TOP_TOP_SCREEN_H
-#define H2D_TOP_TOP_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void top_screen_size(unsigned *columns, unsigned *rows);
 
 /* Writes all of it to standard output. False: it is gone. */
 bool top_screen_write(const char *p, size_t n);
-
-#endif

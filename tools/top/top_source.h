@@ -2,8 +2,7 @@
  * top_source: the server's address: that of an admin listener, given by the user or found in the
  * configuration.
  */
-#ifndef H2D_TOP_TOP_SOURCE_H
-#define H2D_TOP_TOP_SOURCE_H
+#pragma once
 
 enum { TOP_SOURCE_TEXT = 256, TOP_ERROR = 512 };
 
@@ -22,5 +21,3 @@ int top_source_parse(struct top_source *s, const char *where, char error[TOP_ERR
  * address, and no listener with TLS or proxy-protocol. 0, or -1: error has the reason.
  */
 int top_source_find(struct top_source *s, const char *file, char error[TOP_ERROR]);
-
-#endif

@@ -2,8 +2,7 @@
  * top_status: the content of /status.json, read by a JSON library. Missing members, for example in
  * another version of h2d, are 0 or empty.
  */
-#ifndef H2D_TOP_TOP_STATUS_H
-#define H2D_TOP_TOP_STATUS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ size_t top_status_history(const struct top_status *s, uint64_t *to, size_t max);
 /* Numbers below 0 are 0; other types than texts are ""; texts are UTF-8. */
 uint64_t top_object_number(const struct top_object *o, const char *name);
 const char *top_object_text(const struct top_object *o, const char *name);
-
-#endif
