@@ -124,7 +124,7 @@ static void read_answer(struct h2d_test *t)
 		t->complete = read_chunks(t, text);
 	} else {
 		strbuf_add(&t->content, text);
-		t->complete = proto_over(t->proto);
+		t->complete = t->proto->ops->waits(t->proto) == PROTO_OVER;
 	}
 }
 

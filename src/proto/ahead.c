@@ -70,23 +70,20 @@ static void withdraw_unused(
 	}
 }
 
-static bool has_little(const struct ahead *a, const struct account *account)
-{
-	return account != NULL && account->parts[ACCOUNT_AHEAD].held < a->line.budget.least;
-}
-
 /* Withdraws also used parts of the account that holds most, except bytes in memory. At most once a
  * millisecond, as all accounts are checked. */
 static void charge_greediest(struct ahead *a, const struct ahead_part *part, uint64_t n)
 {
+	const struct account *asks = part->turn.account;
 	struct account *payer;
 
-	if (clock_ms() == a->charged_ms || !has_little(a, part->turn.account) ||
+	if (clock_ms() == a->charged_ms || asks == NULL ||
+		asks->parts[ACCOUNT_AHEAD].held >= a->line.budget.least ||
 		room_for(a, part, 0) >= n)
 		return;
 	a->charged_ms = clock_ms();
 	payer = budget_greediest(&a->line.budget);
-	if (payer == NULL || payer == part->turn.account)
+	if (payer == NULL || payer == asks)
 		return;
 	err_log(ERR_AHEAD, &payer->client);
 	LIST_FOREACH(node, &a->line.lent) {

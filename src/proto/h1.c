@@ -8,12 +8,31 @@
 
 #include "base/counters.h"
 
+static void tunnel_input(struct h1 *h1, const void *data, size_t *n)
+{
+	struct h1_stream *s = h1->stream;
+
+	if (s == NULL)
+		return;
+	if (!h1_stream_has_room(s)) {
+		*n = 0;
+		return;
+	}
+	h1->proto.body += *n;
+	s->unconsumed += *n;
+	req_body(&s->req, data, *n);
+}
+
 static const struct err *h1_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
 {
 	struct h1 *h1 = (struct h1 *)p;
 	const uint8_t *at = data, *end = at + *n;
 
 	(void)now_ms;
+	if (h1->tunnel) {
+		tunnel_input(h1, data, n);
+		return NULL;
+	}
 	while (at < end && h1->state < H1_CLOSE) {
 		if (h1->stream == NULL) {
 			at += h1_parse_blank(&h1->parse, at, (size_t)(end - at));
@@ -45,14 +64,6 @@ static enum proto_wait h1_waits(const struct proto *p)
 	return proto_whys[h1_stream_why(s)].wait;
 }
 
-static bool h1_answer_late(struct h1_stream *s)
-{
-	if (s == NULL || (s->req.reply.ready && !h1_stream_checks_body(s)))
-		return false;
-	h1_stream_refuse(s, 408);
-	return true;
-}
-
 /*
  * After the peer's end: it may still read, or be gone. An interim response finds out: a host
  * without a reader answers it with a reset. Clients of HTTP/1.1 accept them at any time, those of
@@ -63,8 +74,18 @@ static const struct err *h1_look(struct proto *p, uint64_t now_ms, const struct 
 	struct h1 *h1 = (struct h1 *)p;
 	struct h1_stream *s = h1->stream;
 
-	if (late != NULL)
-		return h1_answer_late(s) ? NULL : late;
+	if (h1->tunnel) {
+		/* The peer's end is that of both directions. */
+		if (p->eof && s != NULL && !s->req.body_queue.ended)
+			req_body_end(&s->req);
+		return late;
+	}
+	if (late != NULL) {
+		if (s == NULL || (s->req.reply.ready && !h1_stream_checks_body(s)))
+			return late;
+		h1_stream_refuse(s, 408);
+		return NULL;
+	}
 	if (s != NULL)
 		proto_look_at(&s->req, h1_stream_why(s), now_ms);
 	if (!p->eof)
@@ -127,19 +148,6 @@ static void h1_close(struct proto **pp)
 	free(h1);
 }
 
-static const struct proto_ops tunnel_ops = {
-	.name = "h1",
-	.input = h1_tunnel_input,
-	.output = h1_tunnel_output,
-	.waits = h1_waits,
-	.look = h1_tunnel_look,
-	.ask = h1_ask,
-	.tell = h1_tell,
-	.drain = h1_drain,
-	.drain_ms = H1_DRAIN_MS,
-	.close = h1_close,
-};
-
 static const struct proto_ops h1_ops = {
 	.name = "h1",
 	.input = h1_input,
@@ -152,7 +160,6 @@ static const struct proto_ops h1_ops = {
 	.drain_ms = H1_DRAIN_MS,
 	.close = h1_close,
 	.in_order = true,
-	.tunnel = &tunnel_ops,
 };
 
 struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
@@ -164,7 +171,6 @@ struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host)
 	h1->proto.ops = &h1_ops;
 	h1->conf = conf;
 	h1->host = host;
-	h1_parse_init(&h1->parse);
 	COUNT(connections_h1, 1);
 	return &h1->proto;
 }

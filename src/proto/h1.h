@@ -45,6 +45,8 @@ struct h1 {
 	struct proto_host *host;
 	struct h1_parse parse;
 	struct h1_stream *stream; /* the request under way; NULL between two */
+	bool tunnel;              /* a WebSocket has the connection (RFC 9110, 7.8): input is body,
+				   * content is sent unchanged */
 	uint64_t eof_ms;          /* when the peer's end was first seen; 0: not yet */
 };
 
@@ -136,13 +138,6 @@ void h1_stream_sent(struct h1_stream *s);
  * stream may be gone afterwards.
  */
 bool h1_body_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end);
-
-/* The calls that replace h1.c's own once a WebSocket has the connection (RFC 9110, 7.8): after a
- * 101 all input is the request's body, and content is sent unchanged. Other connections do not use
- * them. */
-const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms);
-int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit);
-const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late);
 
 /* h1_out.c */
 int h1_output(struct proto *p, struct outq *q, size_t limit);

@@ -2,66 +2,8 @@
  * h1_body: the body of a request on a HTTP/1 connection (RFC 9112, 6 and 7.1): its limits, its
  * pieces, its trailer section. Called by h1.c with bytes.
  */
-#include "base/strbuf.h"
 #include "proto/h1.h"
 #include "request/req_client.h"
-
-const struct err *h1_tunnel_input(struct proto *p, const void *data, size_t *n, uint64_t now_ms)
-{
-	struct h1_stream *s = ((struct h1 *)p)->stream;
-
-	(void)now_ms;
-	if (s == NULL)
-		return NULL;
-	if (!h1_stream_has_room(s)) {
-		*n = 0;
-		return NULL;
-	}
-	p->body += *n;
-	s->unconsumed += *n;
-	req_body(&s->req, data, *n);
-	return NULL;
-}
-
-/* After interim responses, in one with them. */
-static int put_head(struct h1_stream *s, struct outq *q)
-{
-	struct reply *r = &s->req.reply;
-	struct strbuf *t = &s->interim;
-	int rv;
-
-	strbuf_add(t, SLICE("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n"
-			    "upgrade: websocket\r\n"));
-	for (unsigned i = 0; i < r->nfields; i++)
-		strbuf_printf(t, "%.*s: %.*s\r\n", SLICE_ARG(r->fields[i].name),
-			SLICE_ARG(r->fields[i].value));
-	strbuf_add(t, SLICE("\r\n"));
-	rv = t->failed ? -1 : outq_copy(q, t->p, t->n);
-	strbuf_fini(t);
-	s->head_sent = true;
-	r->status = 101;
-	return rv;
-}
-
-int h1_tunnel_output(struct proto *p, struct outq *q, size_t limit)
-{
-	struct h1_stream *s = ((struct h1 *)p)->stream;
-
-	if (s != NULL && !s->head_sent && s->req.reply.status == 200 && put_head(s, q) < 0)
-		return -1;
-	return h1_output(p, q, limit);
-}
-
-/* The peer's end is that of both directions. */
-const struct err *h1_tunnel_look(struct proto *p, uint64_t now_ms, const struct err *late)
-{
-	struct h1_stream *s = ((struct h1 *)p)->stream;
-
-	(void)now_ms;
-	if (p->eof && s != NULL && !s->req.body_queue.ended)
-		req_body_end(&s->req);
-	return late;
-}
 
 /* Called by ahead.c, for another client: no client notices a smaller window. */
 static void withdraw(struct ahead_part *part)
@@ -84,13 +26,6 @@ static void widen(struct h1_stream *s)
 	if (part->turn.held == 0)
 		ahead_part_init(part, req_account(&s->req), withdraw);
 	ahead_take(s->h1->conf->ahead, part, most - part->turn.held, most - part->turn.held, false);
-}
-
-static size_t room_of(struct h1_stream *s)
-{
-	if (!h1_stream_has_room(s))
-		widen(s);
-	return h1_stream_has_room(s) ? h1_stream_window(s) - s->unconsumed : 0;
 }
 
 /* False: that exceeded the limit for unread bodies, and the stream is gone. */
@@ -152,25 +87,22 @@ static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_
 	}
 }
 
-static void got_trailer(struct h1_stream *s, const struct h1_parse *p)
-{
-	const struct err *err = req_body_trailer(&s->req, p->name, p->value);
-
-	if (err != NULL)
-		h1_stream_fault(s, err);
-}
-
 static void take_trailers(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 {
+	const struct h1_parse *p = &s->h1->parse;
+	const struct err *err;
+
 	switch (h1_parse_next(&s->h1->parse, data, end)) {
 	case H1_FIELD:
-		got_trailer(s, &s->h1->parse);
+		err = req_body_trailer(&s->req, p->name, p->value);
+		if (err != NULL)
+			h1_stream_fault(s, err);
 		break;
 	case H1_END:
 		h1_stream_body_ends(s);
 		break;
 	case H1_FAULT:
-		h1_stream_fault(s, s->h1->parse.err);
+		h1_stream_fault(s, p->err);
 		break;
 	default:
 		break;
@@ -187,9 +119,11 @@ bool h1_body_take(struct h1_stream *s, const uint8_t **data, const uint8_t *end)
 		take_trailers(s, data, end);
 		return true;
 	}
-	room = room_of(s);
-	if (room == 0)
+	if (!h1_stream_has_room(s))
+		widen(s);
+	if (!h1_stream_has_room(s))
 		return false;
+	room = h1_stream_window(s) - s->unconsumed;
 	if (room < (size_t)(end - *data))
 		end = *data + room;
 	if (s->part == H1_PART_LENGTH)

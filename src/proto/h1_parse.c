@@ -315,11 +315,6 @@ void h1_parse_trailers(struct h1_parse *p)
 	p->left = p->limit;
 }
 
-static enum h1_parsed too_long(struct h1_parse *p)
-{
-	return fault(p, p->state <= IN_VERSION ? ERR_TARGET_TOO_LONG : ERR_FIELDS_TOO_LARGE);
-}
-
 enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uint8_t *end)
 {
 	if (p->err != NULL)
@@ -329,7 +324,8 @@ enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uin
 		enum h1_parsed found;
 
 		if (p->left == 0)
-			return too_long(p);
+			return fault(p, p->state <= IN_VERSION ? ERR_TARGET_TOO_LONG
+							       : ERR_FIELDS_TOO_LARGE);
 		if (p->at == p->end && h1_parse_grow(p, (size_t)(end - s)) < 0)
 			return fault(p, ERR_NO_MEMORY);
 		/* No step keeps more bytes than it takes. */

@@ -25,6 +25,7 @@ enum h1_upgrade {
 	H1_UPGRADE_WEBSOCKET = 2, /* a protocol that Upgrade names */
 };
 
+/* Begins with length BODY_UNKNOWN, all else zeroed. */
 struct h1_head {
 	struct slice host; /* of the Host header; n 0: none */
 	uint64_t length;   /* of content-length; BODY_UNKNOWN: none */
@@ -34,17 +35,6 @@ struct h1_head {
 	bool expects_other;
 	uint8_t upgrade; /* bits of enum h1_upgrade */
 };
-
-static inline void h1_head_init(struct h1_head *h)
-{
-	*h = (struct h1_head){ .length = BODY_UNKNOWN };
-}
-
-/* True if a body follows the head, which is complete. */
-static inline bool h1_head_has_body(const struct h1_head *h)
-{
-	return h->chunked || (h->length > 0 && h->length != BODY_UNKNOWN);
-}
 
 /*
  * Takes one header. *keep: it is the request's, too; a hop-by-hop header (RFC 9110, 7.6.1) is not,
@@ -81,16 +71,12 @@ enum h1_chunked {
 	H1_CHUNK_FAULT,
 };
 
+/* Begins zeroed. */
 struct h1_chunk {
 	int state;
 	unsigned n;    /* digits, or bytes of extension */
 	uint64_t size; /* the rest of the chunk */
 };
-
-static inline void h1_chunk_init(struct h1_chunk *c)
-{
-	*c = (struct h1_chunk){ 0 };
-}
 
 /* Takes bytes from *data up to end, or up to a result; piece: bytes of the input. */
 enum h1_chunked h1_chunk_next(
@@ -107,6 +93,7 @@ enum h1_parsed {
 	H1_FAULT, /* err is set; method and target are, if they were complete */
 };
 
+/* Begins zeroed; later requests begin in the final state of the last one. */
 struct h1_parse {
 	struct slice method, target;
 	struct slice name, value; /* name in lower case, value trimmed of white space */
@@ -124,13 +111,6 @@ struct h1_parse {
 				* end */
 	size_t first;          /* length of the line's first part: method or name */
 };
-
-/* Initial state for a connection's first request; later ones begin in the last one's final
- * state. */
-static inline void h1_parse_init(struct h1_parse *p)
-{
-	p->empty = 0;
-}
 
 /* Called between requests: returns how many of the n bytes are empty lines. The next one begins a
  * request. */

@@ -64,24 +64,18 @@ static void stream_interim(
 	h1_stream_wake(s);
 }
 
-/* RFC 9110, 10.1.1: before a reply made of the body. Elsewhere h1_output() checks, at the end of
- * the turn, if some of the body came all the same. */
-static void say_continue(struct h1_stream *s)
-{
-	if (!s->head.wants_continue || !req_body_duplex(&s->req))
-		return;
-	s->head.wants_continue = false;
-	stream_interim(&s->req, 100, NULL, 0);
-}
-
 static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h1_stream *s = h1_stream_of(req);
 	bool full = !h1_stream_has_room(s);
 
 	s->unconsumed -= n < s->unconsumed ? n : s->unconsumed;
-	if (n == 0)
-		say_continue(s);
+	/* RFC 9110, 10.1.1: before a reply made of the body. Elsewhere h1_output() checks, at the
+	 * end of the turn, if some of the body came all the same. */
+	if (n == 0 && s->head.wants_continue && req_body_duplex(req)) {
+		s->head.wants_continue = false;
+		stream_interim(req, 100, NULL, 0);
+	}
 	if (full || n == 0)
 		h1_stream_wake(s);
 }
@@ -109,7 +103,7 @@ static void stream_tunnel(struct h2d_req *req)
 	s->keep = false;
 	if (s->part != H1_PART_ENDED)
 		h1_part_go(s, H1_PART_ENDED);
-	s->h1->proto.ops = s->h1->proto.ops->tunnel;
+	s->h1->tunnel = true;
 }
 
 static const struct stream_ops stream_ops = {
@@ -165,8 +159,8 @@ struct h1_stream *h1_stream_open(struct h1 *h1)
 	s->req.scheme = h1->host->conn->tls == HTTP_TLS_OURS ? SLICE("https") : SLICE("http");
 	s->h1 = h1;
 	s->part = H1_PART_HEAD;
-	h1_head_init(&s->head);
-	h1_chunk_init(&s->chunk);
+	s->head = (struct h1_head){ .length = BODY_UNKNOWN };
+	s->chunk = (struct h1_chunk){ 0 };
 	s->interim = (struct strbuf){ 0 };
 	s->unconsumed = 0;
 	s->unwanted = 0;
@@ -231,13 +225,6 @@ void h1_stream_fault(struct h1_stream *s, const struct err *err)
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
-
-static void got_line(struct h1_stream *s, const struct h1_parse *p)
-{
-	s->req.method_text = p->method;
-	s->req.target = p->target;
-	s->req.protocol = p->minor > 0 ? SLICE("HTTP/1.1") : SLICE("HTTP/1.0");
-}
 
 static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p)
 {
@@ -307,7 +294,7 @@ static void got_head(struct h1_stream *s, unsigned minor)
 		h1_stream_fault(s, err);
 		return;
 	}
-	s->req.has_body = h1_head_has_body(h);
+	s->req.has_body = h->chunked || (h->length > 0 && h->length != BODY_UNKNOWN);
 	if (s->req.has_body)
 		h1_part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
 	s->req.body_length = h->length;
@@ -340,7 +327,9 @@ void h1_stream_take(struct h1_stream *s, const uint8_t **data, const uint8_t *en
 	case H1_MORE:
 		break;
 	case H1_LINE:
-		got_line(s, p);
+		s->req.method_text = p->method;
+		s->req.target = p->target;
+		s->req.protocol = p->minor > 0 ? SLICE("HTTP/1.1") : SLICE("HTTP/1.0");
 		break;
 	case H1_FIELD:
 		err = got_field(s, p);

@@ -39,7 +39,7 @@ static int shared_init(const struct proto_conf *conf)
 	(void)conf;
 #endif
 	h2_recv_set(callbacks);
-	nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, h2_end_before_send);
+	nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, h2_out_before_send);
 	nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, h2_out_not_sent);
 	nghttp2_session_callbacks_set_send_data_callback(callbacks, h2_out_send_data);
 	return 0;
@@ -75,20 +75,8 @@ static int make_session(struct h2 *h2)
 
 	h2_pages_open(&h2->pages);
 	rv = nghttp2_session_server_new3(&h2->session, callbacks, h2, option, &mem);
-	h2_pages_made(&h2->pages);
+	h2->pages.making = false;
 	return rv == 0 ? announce(h2) : rv;
-}
-
-static const struct err *input_failed(int code)
-{
-	switch (code) {
-	case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
-		return ERR_PREFACE;
-	case NGHTTP2_ERR_NOMEM:
-		return ERR_NO_MEMORY;
-	default: /* floods; too many CONTINUATION frames have no number in nghttp2 1.52 */
-		return ERR_FLOOD;
-	}
 }
 
 /*
@@ -126,7 +114,10 @@ static ssize_t input_some(struct h2 *h2, const uint8_t *p, size_t n)
 	if (h2_guard_overdrawn(&h2->guard))
 		h2_end(h2, ERR_FLOOD);
 	if (rv < 0) {
-		h2_end(h2, input_failed((int)rv));
+		/* Too many CONTINUATION frames have no number in nghttp2 1.52. */
+		h2_end(h2, rv == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? ERR_PREFACE
+			   : rv == NGHTTP2_ERR_NOMEM          ? ERR_NO_MEMORY
+							      : ERR_FLOOD);
 		return rv;
 	}
 	return (ssize_t)k;
@@ -196,6 +187,14 @@ static void h2_tell(const struct proto *p, struct proto_told *told)
 		told->why[h2_stream_why(LIST_ENTRY(node, struct h2_stream, node))]++;
 }
 
+static void h2_ask(struct proto *p, struct lender *lender)
+{
+	struct h2 *h2 = (struct h2 *)p;
+
+	LIST_FOREACH(node, &h2->streams)
+		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
+}
+
 static void h2_close(struct proto **pp)
 {
 	struct h2 *h2 = (struct h2 *)*pp;
@@ -225,7 +224,7 @@ static const struct proto_ops h2_ops = {
 	.output = h2_output,
 	.waits = h2_waits,
 	.look = h2_look,
-	.ask = h2_stream_ask_all,
+	.ask = h2_ask,
 	.tell = h2_tell,
 	.drain = h2_drain,
 	.drain_ms = H2_DRAIN_MS,

@@ -1,8 +1,8 @@
 /*
- * h2: HTTP/2 (RFC 9113) on a nghttp2 session; shared parts. h2.c: the session and its graceful end;
- * h2_recv.c: the frames received; h2_end.c: the other ends; h2_stream.c: from headers to a request
- * and from its reply to a response; h2_window.c: the peer's credit; h2_head.c: the headers of
- * responses; h2_out.c: the bytes. Outside proto/ only h2_open() is known.
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; shared parts. h2.c: the session;
+ * h2_recv.c: the frames received; h2_stream.c: from headers to a request and from its reply to a
+ * response; h2_window.c: the peer's credit; h2_out.c: the headers of responses, the bytes, the
+ * ends. Outside proto/ only h2_open() is known.
  */
 #pragma once
 
@@ -84,7 +84,7 @@ struct h2 {
 	struct h2_patience patience; /* for its window for the connection */
 	unsigned unsent;             /* replies submitted since the last output() */
 	struct hpack hpack;          /* of the headers of responses */
-	size_t section;              /* bytes that h2_head.c has for the current HEADERS frame */
+	size_t section;              /* bytes that h2_out.c has for the current HEADERS frame */
 	bool resized;     /* nghttp2 begins the next section with the size of the peer's table */
 	struct outq *out; /* during output() only */
 	size_t out_limit;
@@ -130,8 +130,6 @@ void h2_stream_start(struct h2_stream *s);
 /* A piece of its body came. */
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
 enum proto_why h2_stream_why(const struct h2_stream *s);
-/* Asks the sources of all responses. */
-void h2_stream_ask_all(struct proto *p, struct lender *lender);
 /* Frees kept stream memory at a worker's end. */
 void h2_stream_fini(void);
 
@@ -164,7 +162,11 @@ void h2_recv_set(nghttp2_session_callbacks *to);
 /* True if frames of stream id come too late: both sides ended it, or the peer reset it. */
 bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
-/* h2_end.c */
+/* h2_mem.c: the allocator for the session of those pages, which outlive it */
+nghttp2_mem h2_mem(struct h2_pages *pages);
+void h2_mem_trim(void);
+
+/* h2_out.c */
 
 /* The only writer of h2->drain: asserts the predecessor. */
 void h2_drain_go(struct h2 *h2, enum h2_drain drain);
@@ -172,30 +174,15 @@ void h2_drain_go(struct h2 *h2, enum h2_drain drain);
 void h2_drain_notice(struct h2 *h2);
 /* Ends the connection for a mistake of the peer, unless it has ended before. */
 void h2_end(struct h2 *h2, const struct err *err);
-/* nghttp2's before_frame_send callback. */
-int h2_end_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user);
 
-/* h2_mem.c: the allocator for the session of those pages, which outlive it */
-nghttp2_mem h2_mem(struct h2_pages *pages);
-void h2_mem_trim(void);
-
-/* h2_head.c */
-
-/* A HEADERS frame is made next: writes the headers that nghttp2 does not have. */
-void h2_head_due(struct h2 *h2, const nghttp2_frame *frame);
-/* Puts that frame into the output, with those headers. -1: memory is out. */
-int h2_head_put(struct h2 *h2, const uint8_t *frame, size_t n);
-
-/* Resets stream id: the head of its response is too long. */
-void h2_head_too_long(struct h2 *h2, int32_t id);
-
-/* h2_out.c */
 extern const uint8_t h2_drain_ping[8]; /* its answer triggers the last GOAWAY */
 int h2_output(struct proto *p, struct outq *q, size_t limit);
 /* True if the peer's windows are closed for s once n more bytes are sent. */
 bool h2_out_closed(const struct h2_stream *s, size_t n);
 ssize_t h2_out_read(nghttp2_session *session, int32_t id, uint8_t *buf, size_t length,
 	uint32_t *flags, nghttp2_data_source *source, void *user);
+/* nghttp2's before_frame_send callback. */
+int h2_out_before_send(nghttp2_session *session, const nghttp2_frame *frame, void *user);
 /* nghttp2's on_frame_not_send callback: ends a response that it gives up. */
 int h2_out_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *user);
 int h2_out_send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,

@@ -103,21 +103,6 @@ static void look_at(struct h2_stream *s, uint64_t ms, uint64_t now_ms)
 		s->patience.for_what = H2_PATIENCE_NONE;
 }
 
-/*
- * After its end the peer may still read, or be gone. Then its host answers a PING with a reset,
- * which saves the work for it.
- */
-static void ask_whether_gone(struct h2 *h2)
-{
-	static const uint8_t there[8] = "there?";
-
-	if (!h2->proto.eof || h2->asked)
-		return;
-	h2->asked = true;
-	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, there);
-	h2->host->wake(h2->host);
-}
-
 /* Time caused by the peer: none while its input is not read. */
 static uint64_t time_of(struct h2 *h2, uint64_t now_ms)
 {
@@ -141,7 +126,13 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *la
 		return late;
 	ms = time_of(h2, now_ms);
 	h2->looked_ms = now_ms;
-	ask_whether_gone(h2);
+	/* After its end the peer may still read, or be gone. Then its host answers a PING with a
+	 * reset, which saves the work for it. */
+	if (p->eof && !h2->asked) {
+		h2->asked = true;
+		nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, (const uint8_t *)"there?\0");
+		h2->host->wake(h2->host);
+	}
 	if (!nghttp2_session_want_write(h2->session))
 		h2_pages_look(&h2->pages, now_ms);
 	if (h2->nstreams == 0) {

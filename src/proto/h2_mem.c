@@ -40,8 +40,6 @@ static __attribute__((noinline)) void *get_new(size_t size, struct h2_pages *pag
 
 	if (page != NULL)
 		return page;
-	if (size > SIZE_MAX - sizeof(*h))
-		return NULL;
 	h = malloc(sizeof(*h) + size);
 	if (h == NULL)
 		return NULL;
@@ -49,32 +47,31 @@ static __attribute__((noinline)) void *get_new(size_t size, struct h2_pages *pag
 	return h + 1;
 }
 
-static void *get(size_t size, struct h2_pages *pages)
+static void *mem_malloc(size_t size, void *user)
 {
 	size_t class = size == 0 ? 0 : (size - 1) / STEP;
 	struct head *h;
 
 	if (class >= CLASSES)
-		return get_new(size, pages);
+		return get_new(size, user);
 	h = classes[class].free;
 	if (h == NULL)
-		return get_new((class + 1) * STEP, pages);
+		return get_new((class + 1) * STEP, user);
 	classes[class].free = h->next;
 	classes[class].n--;
 	return h + 1;
 }
 
-/* The size of a block in the session's pages; 0: it has a head. */
-static size_t page_size(const void *p, const struct h2_pages *pages)
+static void mem_free(void *p, void *user)
 {
-	return h2_pages_starts(p) ? h2_pages_size(pages, p) : 0;
-}
+	struct head *h;
+	size_t class;
 
-static inline void put_head(void *p)
-{
-	struct head *h = (struct head *)p - 1;
-	size_t class = (h->size - 1) / STEP;
-
+	/* At the start of a page: NULL, one of the session's pages, or by chance another. */
+	if (h2_pages_starts(p) && (p == NULL || h2_pages_put(user, p)))
+		return;
+	h = (struct head *)p - 1;
+	class = (h->size - 1) / STEP;
 	if (keep && class < CLASSES && classes[class].n < KEEP) {
 		h->next = classes[class].free;
 		classes[class].free = h;
@@ -84,38 +81,13 @@ static inline void put_head(void *p)
 	}
 }
 
-/* Frees a block at the start of a page: NULL, one of the session's pages, or by chance another. */
-static __attribute__((noinline)) void put_start(void *p, struct h2_pages *pages)
-{
-	if (p != NULL && !h2_pages_put(pages, p))
-		put_head(p);
-}
-
-static void h2_mem_put(void *p, struct h2_pages *pages)
-{
-	if (h2_pages_starts(p))
-		put_start(p, pages);
-	else
-		put_head(p);
-}
-
-static void *mem_malloc(size_t size, void *user)
-{
-	return get(size, user);
-}
-
-static void mem_free(void *p, void *user)
-{
-	h2_mem_put(p, user);
-}
-
 static void *mem_calloc(size_t n, size_t size, void *user)
 {
 	void *p;
 
 	if (size != 0 && n > SIZE_MAX / size)
 		return NULL;
-	p = get(n * size, user);
+	p = mem_malloc(n * size, user);
 	if (p != NULL)
 		memset(p, 0, n * size);
 	return p;
@@ -127,17 +99,17 @@ static void *mem_realloc(void *p, size_t size, void *user)
 	size_t old;
 
 	if (p == NULL)
-		return get(size, user);
-	old = page_size(p, user);
+		return mem_malloc(size, user);
+	old = h2_pages_starts(p) ? h2_pages_size(user, p) : 0;
 	if (old == 0)
 		old = ((struct head *)p - 1)->size;
 	if (size <= old)
 		return p;
-	q = get(size, user);
+	q = mem_malloc(size, user);
 	if (q == NULL)
 		return NULL;
 	memcpy(q, p, old);
-	h2_mem_put(p, user);
+	mem_free(p, user);
 	return q;
 }
 

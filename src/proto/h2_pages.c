@@ -62,14 +62,6 @@ static struct h2_slots *slots_new(void)
 	return s;
 }
 
-static void slots_free(struct h2_slots *s)
-{
-	list_remove(&s->node);
-	ASAN_UNPOISON_MEMORY_REGION(s->mem, (size_t)SLOTS * SLOT);
-	munmap(s->mem, (size_t)SLOTS * SLOT);
-	free(s);
-}
-
 void h2_pages_open(struct h2_pages *p)
 {
 	struct h2_slots *s;
@@ -87,11 +79,6 @@ void h2_pages_open(struct h2_pages *p)
 	if (s->nfree == 0)
 		list_remove(&s->node);
 	ASAN_UNPOISON_MEMORY_REGION(p->mem, SLOT);
-}
-
-void h2_pages_made(struct h2_pages *p)
-{
-	p->making = false;
 }
 
 void h2_pages_close(struct h2_pages *p)
@@ -147,20 +134,6 @@ bool h2_pages_put(struct h2_pages *p, const void *block)
 	return true;
 }
 
-static bool is_zero(const char *page)
-{
-	return page[0] == 0 && memcmp(page, page + 1, H2_PAGE - 1) == 0;
-}
-
-/* Gives back the frame's pages, as no frame is under way, and the table's if it is unchanged. */
-static void rest(const struct h2_pages *p)
-{
-	if (is_zero(p->mem))
-		madvise(p->mem, SLOT, MADV_DONTNEED);
-	else
-		madvise(p->mem + TABLE, FRAME, MADV_DONTNEED);
-}
-
 void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
 {
 	static uint64_t look_ms;
@@ -177,15 +150,12 @@ void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
 	} else if (rests < RESTS) {
 		rests++;
 		p->quiet++;
-		rest(p);
+		/* The frame's, as none is under way, and the table's if it is unchanged. */
+		if (p->mem[0] == 0 && memcmp(p->mem, p->mem + 1, TABLE - 1) == 0)
+			madvise(p->mem, SLOT, MADV_DONTNEED);
+		else
+			madvise(p->mem + TABLE, FRAME, MADV_DONTNEED);
 	}
-}
-
-/* Gives back the free slots of a mapping that is partly used. */
-static void rest_free(const struct h2_slots *s)
-{
-	for (unsigned i = 0; i < s->nfree; i++)
-		madvise(s->mem + (size_t)s->free[i] * SLOT, SLOT, MADV_DONTNEED);
 }
 
 void h2_pages_trim(void)
@@ -193,9 +163,14 @@ void h2_pages_trim(void)
 	LIST_FOREACH(node, &roomy) {
 		struct h2_slots *s = LIST_ENTRY(node, struct h2_slots, node);
 
-		if (s->nfree == SLOTS)
-			slots_free(s);
-		else
-			rest_free(s);
+		if (s->nfree < SLOTS) {
+			for (unsigned i = 0; i < s->nfree; i++)
+				madvise(s->mem + (size_t)s->free[i] * SLOT, SLOT, MADV_DONTNEED);
+			continue;
+		}
+		list_remove(&s->node);
+		ASAN_UNPOISON_MEMORY_REGION(s->mem, (size_t)SLOTS * SLOT);
+		munmap(s->mem, (size_t)SLOTS * SLOT);
+		free(s);
 	}
 }

@@ -18,16 +18,14 @@ struct h2_slots;
 struct h2_pages {
 	struct h2_slots *of;
 	char *mem;     /* the table's page, then the frame's */
-	bool making;   /* the session is being made: fitting blocks are given out */
+	bool making;   /* the session is being made: fitting blocks are given out; h2.c ends it */
 	bool table;    /* given out */
 	size_t frame;  /* its size, given out; or 0 */
-	uint8_t quiet; /* consecutive looks without output before */
+	uint8_t quiet; /* consecutive looks without output before; 0 by h2_out.c */
 };
 
 /* Finds pages for a session to be made; without memory it does without. */
 void h2_pages_open(struct h2_pages *p);
-/* Called when the session is made, and all of its large blocks are given out. */
-void h2_pages_made(struct h2_pages *p);
 /* Called when the session is freed. */
 void h2_pages_close(struct h2_pages *p);
 
@@ -49,12 +47,6 @@ static inline bool h2_pages_starts(const void *block)
  * For a crowd some at a time, as each takes a system call.
  */
 void h2_pages_look(struct h2_pages *p, uint64_t now_ms);
-
-/* Called for output. */
-static inline void h2_pages_used(struct h2_pages *p)
-{
-	p->quiet = 0;
-}
 
 /* Gives back the pages without a session. */
 void h2_pages_trim(void);

@@ -30,15 +30,6 @@ bool h2_recv_is_closed(const struct h2 *h2, int32_t id)
 	return nghttp2_session_find_stream(h2->session, id) == NULL;
 }
 
-static void new_stream(struct h2 *h2, int32_t id)
-{
-	if (id > h2->last_id + 2) {
-		h2->gap_lo = h2->last_id + 1;
-		h2->gap_hi = id - 1;
-	}
-	h2->last_id = id;
-}
-
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
 {
 	struct h2 *h2 = user;
@@ -52,8 +43,13 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, 
 		return 0;
 	/* RFC 9113, 5.1.1: identifiers grow; nghttp2 ignores HEADERS on a skipped one. */
 	if (id > h2->last_id) {
-		if (id % 2 == 1)
-			new_stream(h2, id);
+		if (id % 2 == 0)
+			return 0;
+		if (id > h2->last_id + 2) {
+			h2->gap_lo = h2->last_id + 1;
+			h2->gap_hi = id - 1;
+		}
+		h2->last_id = id;
 	} else if (id >= h2->gap_lo && id <= h2->gap_hi) {
 		h2_end(h2, ERR_STREAM_PROTOCOL);
 	} else if (h2_recv_is_closed(h2, id)) {

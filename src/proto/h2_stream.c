@@ -65,7 +65,7 @@ static void stream_reply(struct h2d_req *req)
 	s->h2->unsent++;
 	if (r->content && r->body.left > TURNS_LEAST && !s->h2->prioritizes)
 		take_turns(s);
-	/* h2_head.c adds the headers when it is sent. */
+	/* h2_out.c adds the headers when it is sent. */
 	rv = nghttp2_submit_response(s->h2->session, s->id, NULL, 0, r->content ? &provider : NULL);
 	if (r->content && r->body.ops->rest != NULL && h2_out_closed(s, 0))
 		r->body.ops->rest(&r->body);
@@ -86,7 +86,7 @@ static void stream_resume(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
-/* nghttp2 writes it, so it must take no place in the peer's table, which h2_head.c keeps. */
+/* nghttp2 writes it, so it must take no place in the peer's table, which h2_out.c keeps. */
 static nghttp2_nv interim_field(struct slice name, struct slice value)
 {
 	union {
@@ -277,14 +277,6 @@ enum proto_why h2_stream_why(const struct h2_stream *s)
 	if (s->waiting)
 		return PROTO_WHY_SOURCE;
 	return h2_out_closed(s, 0) ? PROTO_WHY_WINDOW : PROTO_WHY_SEND;
-}
-
-void h2_stream_ask_all(struct proto *p, struct lender *lender)
-{
-	struct h2 *h2 = (struct h2 *)p;
-
-	LIST_FOREACH(node, &h2->streams)
-		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
 }
 
 static int h2_stream_copy(struct h2d_req *req, struct slice *to, struct slice value)

@@ -1,6 +1,6 @@
 /*
  * hpack: a ring of the newest entries, each with its bytes. A header is looked up at the entry last
- * used at its place in the block, then by a hash; a new one becomes an entry. Called by h2_head.c;
+ * used at its place in the block, then by a hash; a new one becomes an entry. Called by h2_out.c;
  * it never decodes.
  */
 #include "proto/hpack.h"
@@ -43,13 +43,31 @@ static uint8_t *put_number(uint8_t *out, unsigned first, unsigned bits, size_t v
 	return out;
 }
 
-static const struct {
-	uint32_t code;
-	uint8_t bits;
-} codes[256] = {
-#define HPACK_CODE(byte, code, bits) [byte] = { code, bits },
-#include "proto/hpack_code.def"
-};
+/* Bits of the bytes' codes in Huffman's code (RFC 7541, appendix B). */
+static const uint8_t code_bits[256] = { 13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28,
+	28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8,
+	11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7,
+	7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+	15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11,
+	14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23,
+	24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22,
+	24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23, 26, 26,
+	20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21,
+	21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23,
+	26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26 };
+
+/* The codes, in the order of their bits, then of their bytes. */
+static uint32_t codes[256];
+
+static void make_codes(void)
+{
+	uint32_t code = 0;
+
+	for (unsigned bits = 5; bits <= 30; bits++, code <<= 1)
+		for (unsigned c = 0; c < 256; c++)
+			if (code_bits[c] == bits)
+				codes[c] = code++;
+}
 
 /* Bytes of s in Huffman's code. */
 static size_t coded_length(struct slice s)
@@ -57,7 +75,7 @@ static size_t coded_length(struct slice s)
 	size_t bits = 0;
 
 	for (size_t i = 0; i < s.n; i++)
-		bits += codes[(unsigned char)s.p[i]].bits;
+		bits += code_bits[(unsigned char)s.p[i]];
 	return (bits + 7) / 8;
 }
 
@@ -70,8 +88,8 @@ static uint8_t *put_coded(uint8_t *out, struct slice s)
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
 
-		held = held << codes[c].bits | codes[c].code;
-		for (bits += codes[c].bits; bits >= 8; bits -= 8)
+		held = held << code_bits[c] | codes[c];
+		for (bits += code_bits[c]; bits >= 8; bits -= 8)
 			*out++ = (uint8_t)(held >> (bits - 8));
 	}
 	if (bits > 0)
@@ -99,6 +117,8 @@ static uint8_t *put_string(uint8_t *out, struct slice s)
 
 void hpack_init(struct hpack *h)
 {
+	if (codes[1] == 0)
+		make_codes();
 	*h = (struct hpack){ .max = HPACK_TABLE };
 }
 
@@ -115,12 +135,6 @@ static void drop_oldest(struct hpack *h)
 void hpack_clear(struct hpack *h)
 {
 	while (h->n > 0)
-		drop_oldest(h);
-}
-
-static void shrink(struct hpack *h, size_t max)
-{
-	while (h->size > max)
 		drop_oldest(h);
 }
 
@@ -214,8 +228,7 @@ static bool hpack_add(struct hpack *h, const struct field *f, uint16_t hash)
 
 	if (ENTRY + bytes > h->max / 2)
 		return false;
-	shrink(h, h->max - ENTRY - bytes);
-	if (h->n == HPACK_KEPT - 1)
+	while (h->n == HPACK_KEPT - 1 || h->size > h->max - ENTRY - bytes)
 		drop_oldest(h);
 	e = malloc(sizeof(*e) + bytes);
 	if (e == NULL)

@@ -107,8 +107,6 @@ struct proto_ops {
 	void (*close)(struct proto **p);
 	/* Responses are sent in order: none overtakes earlier output. */
 	bool in_order;
-	/* The calls that replace these once a WebSocket has the whole connection. NULL: never. */
-	const struct proto_ops *tunnel;
 };
 
 struct proto {
@@ -122,11 +120,6 @@ struct proto {
 /* A protocol of a connection; free it by close(). NULL when memory is out. */
 struct proto *h1_open(const struct proto_conf *conf, struct proto_host *host);
 struct proto *h2_open(const struct proto_conf *conf, struct proto_host *host);
-
-static inline bool proto_over(const struct proto *p)
-{
-	return p->ops->waits(p) == PROTO_OVER;
-}
 
 /* The first bytes of a connection, which identify its protocol, in any pieces (RFC 9113, 3.4). They
  * are kept, to feed the protocol. */

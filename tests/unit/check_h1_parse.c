@@ -58,8 +58,10 @@ static void head_ends(void)
 	err = h1_head_end(&head, parse.minor);
 	if (err != NULL)
 		return;
-	part = !h1_head_has_body(&head) ? DONE : head.chunked ? CHUNKED : LENGTH;
-	h1_chunk_init(&chunk);
+	part = head.chunked                                      ? CHUNKED
+	       : head.length == BODY_UNKNOWN || head.length == 0 ? DONE
+								 : LENGTH;
+	chunk = (struct h1_chunk){ 0 };
 }
 
 static void take_section(const uint8_t **p, const uint8_t *end)
@@ -145,8 +147,8 @@ static void take(const uint8_t *p, const uint8_t *end)
 /* In pieces of step bytes, each in memory of its own, so that reading past one is seen. */
 static void feed(const char *text, size_t n, size_t step)
 {
-	h1_parse_init(&parse);
-	h1_head_init(&head);
+	parse.empty = 0;
+	head = (struct h1_head){ .length = BODY_UNKNOWN };
 	part = BLANK;
 	err = NULL;
 	nseen = taken = 0;
@@ -491,7 +493,7 @@ TEST_EACH(slices_last, STEPS)
 	for (int i = 0; i < 50; i++)
 		n += (size_t)sprintf(text + n, "Name-%d: a rather long value %d\r\n", i, i);
 	n += (size_t)sprintf(text + n, "\r\n");
-	h1_parse_init(&parse);
+	parse.empty = 0;
 	h1_parse_begin(&parse, &arena, LIMIT);
 	end = p + n;
 	while (p < end) {
@@ -521,7 +523,7 @@ TEST(memory_is_out)
 	const uint8_t *p = (const uint8_t *)"GET / HTTP/1.0\r\n\r\n";
 
 	arena_init(&small, NULL, 0, 10);
-	h1_parse_init(&parse);
+	parse.empty = 0;
 	h1_parse_begin(&parse, &small, LIMIT);
 	ck_assert_int_eq(h1_parse_next(&parse, &p, p + 18), H1_FAULT);
 	ck_assert_ptr_eq(parse.err, ERR_NO_MEMORY);
@@ -583,10 +585,9 @@ TEST(fields_of_the_connection)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct h1_head h;
+		struct h1_head h = { .length = BODY_UNKNOWN };
 		bool keep;
 
-		h1_head_init(&h);
 		h1_head_field(&h, slice_str(cases[i].name), slice_str(cases[i].value), &keep);
 		ck_assert_msg(keep == cases[i].keep, "%s", cases[i].name);
 	}

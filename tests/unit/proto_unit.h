@@ -26,6 +26,11 @@ static struct outq out;
 static struct route_build routes;
 static unsigned wakes;
 
+static inline bool proto_over(const struct proto *p)
+{
+	return p->ops->waits(p) == PROTO_OVER;
+}
+
 static inline void proto_unit_wake(struct proto_host *h)
 {
 	(void)h;
