@@ -121,14 +121,6 @@ static const struct err *conn_tick(struct session *s, uint64_t now_ms)
 	return c->proto->ops->look(c->proto, now_ms, NULL);
 }
 
-/* True if the peer has sent any of the awaited bytes. */
-static bool is_heard(const struct stream_conn *c)
-{
-	if (c->session.state == SESSION_HANDSHAKE)
-		return c->transport->heard || c->held.bytes.n > 0;
-	return c->proto != NULL || c->sniff.n > 0;
-}
-
 static void conn_look(const struct session *s, struct session_look *look)
 {
 	const struct stream_conn *c = (const struct stream_conn *)s;
@@ -139,7 +131,8 @@ static void conn_look(const struct session *s, struct session_look *look)
 	look->unread = (size_t)unread_of(c);
 	look->held = c->held.bytes.n;
 	look->queued = outq_len(&c->out);
-	look->heard = is_heard(c);
+	look->heard = s->state == SESSION_HANDSHAKE ? c->transport->heard || c->held.bytes.n > 0
+						    : c->proto != NULL || c->sniff.n > 0;
 	flags_text(flag_names, c->flags, look->flags);
 	if (c->proto != NULL)
 		c->proto->ops->tell(c->proto, &look->told);

@@ -83,11 +83,9 @@ struct turn_share {
 	} now, before; /* in that turn, and in the one before */
 };
 
-/* A connection has written in this turn: a whole short answer; or a piece of PIECE_LEAST and
- * more. */
-void turn_share_brief(struct turn_share *s, uint64_t turn);
-void turn_share_lengthy(struct turn_share *s, uint64_t turn);
-
+/* A connection has written in this turn: a piece of PIECE_LEAST and more (lengthy), or else a whole
+ * short answer. */
+void turn_share_wrote(struct turn_share *s, uint64_t turn, bool lengthy);
 /* Bytes that a connection makes in a turn, PIECE_LEAST to PIECE_MOST; most: of all of its kind,
  * TURN_BYTES or TURN_BYTES_TLS. */
 size_t turn_share_piece(struct turn_share *s, uint64_t turn, size_t most);

@@ -6,6 +6,7 @@
 #include "conn/stream_conn.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +17,38 @@
 #include "net/proxy.h"
 #include "net/tcp.h"
 #include "share/account.h"
+
+/* --- the input for later ---------------------------------------------------------------------- */
+
+/* Bytes are added rarely, and once: removal from the front never moves the rest. */
+int input_backlog_add(struct input_backlog *h, const char *p, size_t n)
+{
+	size_t have = h->bytes.n;
+	char *memory = malloc(have + n);
+
+	if (memory == NULL)
+		return -1;
+	if (have > 0)
+		memcpy(memory, h->bytes.p, have);
+	memcpy(memory + have, p, n);
+	free(h->memory);
+	h->memory = memory;
+	h->bytes = slice_of(memory, have + n);
+	return 0;
+}
+
+void input_backlog_skip(struct input_backlog *h, size_t n)
+{
+	h->bytes = slice_of(h->bytes.p + n, h->bytes.n - n);
+	if (h->bytes.n == 0)
+		input_backlog_clear(h);
+}
+
+void input_backlog_clear(struct input_backlog *h)
+{
+	free(h->memory);
+	*h = (struct input_backlog){ 0 };
+}
 
 /* --- the PROXY header ------------------------------------------------------------------------- */
 
@@ -141,14 +174,6 @@ static size_t turn_to_cleartext(struct stream_conn *c)
 	return said.n;
 }
 
-/* Logs it: its requests get this answer, unless they go to another server block. */
-static void tell_refused(const struct http_conn *http)
-{
-	COUNT(client_certificates_refused, 1);
-	log_peer(LEVEL_INFO, "connection %s: client certificate refused: %s",
-		ADDR_HOST(&http->peer), http->client_refused);
-}
-
 /* Asks once, when the client is known. False: c is dead. */
 static bool admit(struct stream_conn *c)
 {
@@ -196,7 +221,11 @@ bool stream_handshake(struct stream_conn *c, size_t *said)
 	http->client_ca = c->transport->client_ca;
 	http->client_subject = c->transport->client_subject;
 	http->client_refused = c->transport->client_refused;
-	if (http->client_refused != NULL)
-		tell_refused(http);
+	/* The requests get this answer, unless they go to another server block. */
+	if (http->client_refused != NULL) {
+		COUNT(client_certificates_refused, 1);
+		log_peer(LEVEL_INFO, "connection %s: client certificate refused: %s",
+			ADDR_HOST(&http->peer), http->client_refused);
+	}
 	return true;
 }

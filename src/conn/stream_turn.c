@@ -55,14 +55,6 @@ static void conn_drop(struct stream_conn *c, size_t n)
 		session_timer_set(&c->session, LINGER_QUIET_MS);
 }
 
-static void conn_fail(struct stream_conn *c, const struct err *err)
-{
-	err_log(err, &c->session.http.peer);
-	if (err->h2_code != 0)
-		COUNT(protocol_errors, 1);
-	stream_set(c, STREAM_CLOSING);
-}
-
 /* All is written: closes without a reset that would destroy bytes in flight. */
 static void conn_end(struct stream_conn *c)
 {
@@ -140,22 +132,13 @@ static void conn_count(struct stream_conn *c, size_t n, size_t offered)
 	COUNT(bytes_out, n);
 	c->taken += n;
 	if (n >= PIECE_LEAST) {
-		turn_share_lengthy(&c->env->share, turn);
+		turn_share_wrote(&c->env->share, turn, true);
 		stream_set(c, STREAM_LONG);
 	} else if (n == offered) {
 		if (!stream_is(c, STREAM_LONG))
-			turn_share_brief(&c->env->share, turn);
+			turn_share_wrote(&c->env->share, turn, false);
 		stream_clear(c, STREAM_LONG);
 	}
-}
-
-/* output() of the protocol, without sending: ranges of files are not kept. */
-static int make_ahead(struct stream_conn *c)
-{
-	int more = c->proto->ops->output(c->proto, &c->out, PIECE_MOST);
-
-	outq_return_range(&c->out);
-	return more;
 }
 
 /*
@@ -241,17 +224,23 @@ static size_t feed(struct stream_conn *c, const char *p, size_t n)
 
 	while (n > 0 && !stream_is(c, STREAM_CLOSING)) {
 		size_t taken = n;
+		int more;
 		const struct err *err = c->proto->ops->input(c->proto, p, &taken, clock_ms());
 
 		if (err != NULL) {
-			conn_fail(c, err);
+			err_log(err, &c->session.http.peer);
+			if (err->h2_code != 0)
+				COUNT(protocol_errors, 1);
+			stream_set(c, STREAM_CLOSING);
 			break;
 		}
 		p += taken;
 		n -= taken;
 		if (n == 0 || (taken == 0 && made))
 			return n;
-		if (make_ahead(c) < 0) {
+		more = c->proto->ops->output(c->proto, &c->out, PIECE_MOST);
+		outq_return_range(&c->out); /* ranges of files are not kept */
+		if (more < 0) {
 			session_kill(&c->session);
 			break;
 		}

@@ -10,18 +10,12 @@ static void turn_share_begin(struct turn_share *s, uint64_t turn)
 	s->turn = turn;
 }
 
-void turn_share_brief(struct turn_share *s, uint64_t turn)
+void turn_share_wrote(struct turn_share *s, uint64_t turn, bool lengthy)
 {
 	if (s->turn != turn)
 		turn_share_begin(s, turn);
-	s->now.brief++;
-}
-
-void turn_share_lengthy(struct turn_share *s, uint64_t turn)
-{
-	if (s->turn != turn)
-		turn_share_begin(s, turn);
-	s->now.lengthy++;
+	s->now.brief += !lengthy;
+	s->now.lengthy += lengthy;
 }
 
 size_t turn_share_piece(struct turn_share *s, uint64_t turn, size_t most)

@@ -24,7 +24,6 @@
 #include "share/account.h"
 #include "share/tally.h"
 #include "store/store_sweep.h"
-#include "tls/tls.h"
 
 enum {
 	OFFLOAD_THREADS = 4,
@@ -49,8 +48,10 @@ static bool covers(const struct http_conn *conn, struct slice host)
 /* For the acceptor. */
 static void show_load(const struct worker *w)
 {
+	/* Connections of admin listeners are no load. */
 	__atomic_store_n(&w->args->board_slot->load,
-		BOARD_LOAD_OF(w->inbox_taken, sessions_load(&w->sessions)), __ATOMIC_RELAXED);
+		BOARD_LOAD_OF(w->inbox_taken, w->sessions.nlive - w->sessions.nadmin),
+		__ATOMIC_RELAXED);
 }
 
 static void worker_take(struct dispatch_host *host, int fd, const struct addr *peer,

@@ -1,7 +1,8 @@
 /*
  * session: the life of a connection, and session_go(), the one function that writes its state. A
  * kind makes a session and frees it; its kind, its timer, or a worker that drains or is full may
- * end it earlier.
+ * end it earlier. A client's number of connections is kept in its account, which all workers see by
+ * the tally.
  */
 #include "session/session.h"
 
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "session/sessions.h"
 #include "share/account.h"
+#include "share/tally.h"
 
 const struct states session_states = {
 	.of = "connection",
@@ -38,6 +40,38 @@ void session_idle_end(struct session *s)
 {
 	if (!s->leaving && (s->protocol != NULL || s->state == SESSION_DEAD))
 		list_remove(&s->idle);
+}
+
+/* --- admission -------------------------------------------------------------------------------- */
+
+bool admission_ask(struct session *s, const struct http_env *env)
+{
+	const struct account *a = s->http.account;
+	const struct rate *rate;
+	const struct err *err = NULL;
+
+	if (a == NULL || a->exempt || s->http.trusted || env->tally == NULL || account_is_crowd(a))
+		return true;
+	rate = env->sites->connections;
+	if (rate != NULL && tally_take(env->tally, a->mark, rate, rate->cost_ns, clock_us()) > 0)
+		err = ERR_CONNECTION_RATE;
+	else if (!holding_take(&s->all->connections, s->http.account, &s->counted))
+		err = ERR_CONNECTIONS;
+	if (err == NULL)
+		return true;
+	if (env->sites->dry_run) {
+		err_log_dry(err, &s->http.peer);
+		return true;
+	}
+	err_log(err, &s->http.peer);
+	return false;
+}
+
+void admission_end(struct session *s)
+{
+	if (s->counted)
+		holding_give(&s->all->connections, s->http.account);
+	s->counted = false;
 }
 
 /* --- its life --------------------------------------------------------------------------------- */

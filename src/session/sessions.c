@@ -82,24 +82,15 @@ void sessions_tick(struct sessions *all)
 
 /* --- room for others -------------------------------------------------------------------------- */
 
-/* True if s, which leaves, is done in both directions. */
-static bool is_done(const struct session *s)
-{
-	return s->state == SESSION_DEAD || s->state == SESSION_LINGER;
-}
-
-/* A leaving one may have a request under way, sent before the peer knew. */
-static bool is_idle(const struct session *s)
-{
-	return s->protocol == NULL || s->ops->waits(s).wait == PROTO_IDLE;
-}
-
-static struct session *find_leaving(const struct sessions *all, bool (*is)(const struct session *s))
+/* Finds one that was told to leave, and may end without loss: it is done in both directions, or
+ * idle. It may have a request under way, sent before the peer knew. */
+static struct session *find_leaving(const struct sessions *all)
 {
 	LIST_FOREACH(node, &all->leaving) {
 		struct session *s = LIST_ENTRY(node, struct session, idle);
 
-		if (is(s))
+		if (s->state == SESSION_LINGER || s->state == SESSION_DEAD || s->protocol == NULL ||
+			s->ops->waits(s).wait == PROTO_IDLE)
 			return s;
 	}
 	return NULL;
@@ -115,9 +106,7 @@ static bool may_leave(const struct sessions *all, bool end)
 
 	if (all->nleaving < LEAVING_MAX)
 		return true;
-	s = find_leaving(all, is_done);
-	if (s == NULL)
-		s = find_leaving(all, is_idle);
+	s = find_leaving(all);
 	if (end && s != NULL)
 		session_kill(s);
 	return s != NULL;

@@ -61,9 +61,3 @@ bool sessions_may_evict(const struct sessions *all);
 
 /* Evicts one, if possible. It may be dead on return. */
 void sessions_evict(struct sessions *all);
-
-/* Connections of admin listeners are no load. */
-static inline unsigned sessions_load(const struct sessions *all)
-{
-	return all->nlive - all->nadmin;
-}

@@ -517,9 +517,9 @@ static ssize_t crowded_send(struct transport *t, struct outq *q, size_t limit)
 
 	if (writes++ > 0 && (size_t)n > most_written)
 		most_written = (size_t)n;
-	turn_share_brief(&env.share, loop.turns);
+	turn_share_wrote(&env.share, loop.turns, false);
 	for (int i = 0; i < 7; i++)
-		turn_share_lengthy(&env.share, loop.turns);
+		turn_share_wrote(&env.share, loop.turns, true);
 	return n;
 }
 

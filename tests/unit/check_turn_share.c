@@ -7,9 +7,9 @@ static struct turn_share share;
 static void wrote(uint64_t turn, unsigned brief, unsigned lengthy)
 {
 	while (brief-- > 0)
-		turn_share_brief(&share, turn);
+		turn_share_wrote(&share, turn, false);
 	while (lengthy-- > 0)
-		turn_share_lengthy(&share, turn);
+		turn_share_wrote(&share, turn, true);
 }
 
 static size_t piece(uint64_t turn)
