@@ -77,6 +77,17 @@ static inline bool slice_cut(struct slice *rest, char stop, struct slice *head)
 	return at != NULL;
 }
 
+/* The next word of *list, behind any separators; *list moves behind it. n 0: the end. */
+static inline struct slice slice_next_word(const char **list, const char *separators)
+{
+	struct slice word;
+
+	*list += strspn(*list, separators);
+	word = slice_of(*list, strcspn(*list, separators));
+	*list += word.n;
+	return word;
+}
+
 static inline bool slice_ends(struct slice s, struct slice suffix)
 {
 	return s.n >= suffix.n &&

@@ -8,17 +8,6 @@
 
 enum { SCHEME = sizeof("Basic") - 1 };
 
-/* The number of bytes, -1: no base64, not padded, or too long. */
-static ssize_t auth_basic_decode(struct slice in, char out[AUTH_BASIC_MAX + 3])
-{
-	ssize_t n;
-
-	if (in.n == 0 || in.n % 4 != 0 || in.n / 4 * 3 > AUTH_BASIC_MAX + 2)
-		return -1;
-	n = base64_decode(in, out);
-	return n <= AUTH_BASIC_MAX ? n : -1;
-}
-
 static bool split(struct auth_basic *b, size_t n)
 {
 	char *colon;
@@ -47,8 +36,11 @@ bool auth_basic_parse(struct slice value, struct auth_basic *b)
 	/* RFC 9110, 11.4: one space or more. */
 	slice_skip(&value, SCHEME);
 	slice_skip_any(&value, " ");
-	n = auth_basic_decode(value, b->bytes);
-	if (n >= 0 && split(b, (size_t)n))
+	/* Padded, and not too long for b. */
+	n = value.n == 0 || value.n % 4 != 0 || value.n / 4 * 3 > AUTH_BASIC_MAX + 2
+		    ? -1
+		    : base64_decode(value, b->bytes);
+	if (n >= 0 && n <= AUTH_BASIC_MAX && split(b, (size_t)n))
 		return true;
 	auth_basic_wipe(b);
 	return false;

@@ -18,21 +18,13 @@ static const uint8_t class[256] = {
 	['A' ... 'F'] = HEX | NAME,
 	['g' ... 'z'] = NAME,
 	['G' ... 'Z'] = NAME,
-	['-'] = NAME,
-	['.'] = NAME,
-	['_'] = NAME,
-	['~'] = NAME,
 	['!'] = NAME,
 	['$'] = NAME,
-	['&'] = NAME,
-	['\''] = NAME,
-	['('] = NAME,
-	[')'] = NAME,
-	['*'] = NAME,
-	['+'] = NAME,
-	[','] = NAME,
+	['&' ... '.'] = NAME, /* & ' ( ) * + , - . */
 	[';'] = NAME,
 	['='] = NAME,
+	['_'] = NAME,
+	['~'] = NAME,
 };
 
 static bool is(char c, uint8_t of)

@@ -44,79 +44,7 @@ struct slice coding_path_beside(struct slice path, enum coding coding, char buf[
 	return slice_of(buf, path.n + 1 + extension.n);
 }
 
-/* The index of a name's weight; those after the codings are not in enum coding. */
-enum { ANY = CODING_IDENTITY + 1, NAMES, UNKNOWN = NAMES };
-
-static unsigned name_of(struct slice token)
-{
-	for (unsigned c = 0; c < CODINGS; c++)
-		if (slice_ieq(token, coding_names[c]))
-			return c;
-	if (slice_eq(token, SLICE("*")))
-		return ANY;
-	if (slice_ieq(token, SLICE("identity")))
-		return CODING_IDENTITY;
-	if (slice_ieq(token, SLICE("x-gzip"))) /* RFC 9110, 8.4.1.3 */
-		return CODING_GZIP;
-	return UNKNOWN;
-}
-
-static bool is_accept_encoding(const struct field *f)
-{
-	return f->name.n == 15 && memcmp(f->name.p, "accept-encoding", 15) == 0;
-}
-
-/* codings [ weight ] (RFC 9110, 12.5.3). Of duplicate names the last one counts. */
-static void read_element(struct slice e, int *weights)
-{
-	struct slice token = { e.p, 0 };
-	unsigned name;
-	int weight;
-
-	while (token.n < e.n && memchr("; \t", e.p[token.n], 3) == NULL)
-		token.n++;
-	name = name_of(token);
-	if (name == UNKNOWN)
-		return;
-	weight = accept_parameter(slice_of(e.p + token.n, e.n - token.n));
-	if (weight >= 0)
-		weights[name] = weight;
-}
-
-enum coding coding_choose(const struct field *fields, unsigned n, unsigned available)
-{
-	int weights[NAMES] = { [0 ... NAMES - 1] = -1 };
-	enum coding best = CODING_NONE;
-	bool said = false;
-	int most = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct slice rest = fields[i].value, element;
-
-		if (!is_accept_encoding(&fields[i]))
-			continue;
-		said = true;
-		while (field_list_next(&rest, &element))
-			read_element(element, weights);
-	}
-	if (!said)
-		return CODING_IDENTITY;
-	for (unsigned c = 0; c <= CODING_IDENTITY; c++)
-		if (weights[c] < 0)
-			weights[c] = weights[ANY];
-	for (unsigned c = 0; c < CODINGS; c++)
-		if ((available >> c & 1) && weights[c] > most) {
-			best = (enum coding)c;
-			most = weights[c];
-		}
-	/* Not forbidden: it remains when no other does (RFC 9110, 12.5.3, rule 2). */
-	if (weights[CODING_IDENTITY] < 0)
-		return best != CODING_NONE ? best : CODING_IDENTITY;
-	return weights[CODING_IDENTITY] > most ? CODING_IDENTITY : best;
-}
-
-/* --- weights
- * ------------------------------------------------------------------------------------------ */
+/* --- weights ---------------------------------------------------------------------------------- */
 
 int accept_qvalue(struct slice s)
 {
@@ -131,20 +59,6 @@ int accept_qvalue(struct slice s)
 		value += (s.p[i] - '0') * digits;
 	}
 	return value <= ACCEPT_MAX ? value : -1;
-}
-
-int accept_parameter(struct slice s)
-{
-	slice_skip_any(&s, " \t");
-	if (s.n == 0)
-		return ACCEPT_MAX;
-	if (*s.p != ';')
-		return -1;
-	slice_skip(&s, 1);
-	slice_skip_any(&s, " \t");
-	if (s.n < 2 || (s.p[0] != 'q' && s.p[0] != 'Q') || s.p[1] != '=')
-		return -1;
-	return accept_qvalue(slice_of(s.p + 2, s.n - 2));
 }
 
 /* Cuts off the text before the next semicolon outside quotes (RFC 9110, 5.6.6). False at the
@@ -166,6 +80,79 @@ static bool next_part(struct slice *rest, struct slice *part)
 	*rest = i < rest->n ? slice_of(rest->p + i + 1, rest->n - i - 1) : (struct slice){ 0 };
 	return true;
 }
+
+/* The weight of an element, "gzip;q=0.5"; -1: malformed. *token: the text before its parameters, of
+ * which only q counts. */
+static int cut_weight(struct slice element, struct slice *token)
+{
+	struct slice part;
+	int q = ACCEPT_MAX;
+
+	next_part(&element, token);
+	while (next_part(&element, &part))
+		if (part.n >= 2 && slice_ieq(slice_of(part.p, 2), SLICE("q=")))
+			q = accept_qvalue(slice_of(part.p + 2, part.n - 2));
+	return q;
+}
+
+/* --- codings ---------------------------------------------------------------------------------- */
+
+/* The index of a name's weight; those after the codings are not in enum coding. */
+enum { ANY = CODING_IDENTITY + 1, NAMES, UNKNOWN = NAMES };
+
+static unsigned name_of(struct slice token)
+{
+	for (unsigned c = 0; c < CODINGS; c++)
+		if (slice_ieq(token, coding_names[c]))
+			return c;
+	if (slice_eq(token, SLICE("*")))
+		return ANY;
+	if (slice_ieq(token, SLICE("identity")))
+		return CODING_IDENTITY;
+	if (slice_ieq(token, SLICE("x-gzip"))) /* RFC 9110, 8.4.1.3 */
+		return CODING_GZIP;
+	return UNKNOWN;
+}
+
+enum coding coding_choose(const struct field *fields, unsigned n, unsigned available)
+{
+	int weights[NAMES] = { [0 ... NAMES - 1] = -1 };
+	enum coding best = CODING_NONE;
+	bool said = false;
+	int most = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct slice rest = fields[i].value, element;
+
+		if (!slice_eq(fields[i].name, SLICE("accept-encoding")))
+			continue;
+		said = true;
+		/* codings [ weight ] (RFC 9110, 12.5.3). Of duplicate names the last one counts. */
+		while (field_list_next(&rest, &element)) {
+			int weight = cut_weight(element, &element);
+			unsigned name = name_of(element);
+
+			if (name != UNKNOWN && weight >= 0)
+				weights[name] = weight;
+		}
+	}
+	if (!said)
+		return CODING_IDENTITY;
+	for (unsigned c = 0; c <= CODING_IDENTITY; c++)
+		if (weights[c] < 0)
+			weights[c] = weights[ANY];
+	for (unsigned c = 0; c < CODINGS; c++)
+		if ((available >> c & 1) && weights[c] > most) {
+			best = (enum coding)c;
+			most = weights[c];
+		}
+	/* Not forbidden: it remains when no other does (RFC 9110, 12.5.3, rule 2). */
+	if (weights[CODING_IDENTITY] < 0)
+		return best != CODING_NONE ? best : CODING_IDENTITY;
+	return weights[CODING_IDENTITY] > most ? CODING_IDENTITY : best;
+}
+
+/* --- media types ------------------------------------------------------------------------------ */
 
 /* The precision of range for type: 3 the type, 2 its tree, 1 all; 0: not at all. */
 static int specificity(struct slice range, struct slice type)
@@ -189,19 +176,14 @@ int accept_weight(const struct field *fields, unsigned n, struct slice type)
 	bool said = false;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct slice list = fields[i].value, element, part = { 0 };
+		struct slice list = fields[i].value, element, range;
 
 		if (!slice_eq(fields[i].name, SLICE("accept")))
 			continue;
 		said = true;
 		while (field_list_next(&list, &element)) {
-			int how, q = ACCEPT_MAX;
+			int q = cut_weight(element, &range), how = specificity(range, type);
 
-			next_part(&element, &part);
-			how = specificity(part, type);
-			while (next_part(&element, &part))
-				if (part.n >= 2 && slice_ieq(slice_of(part.p, 2), SLICE("q=")))
-					q = accept_qvalue(slice_of(part.p + 2, part.n - 2));
 			if (q >= 0 && how > 0 && how >= best) {
 				best = how;
 				weight = q;

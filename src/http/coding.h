@@ -35,8 +35,8 @@ struct slice coding_path_beside(struct slice path, enum coding coding, char buf[
  * The coding that the accept-encoding headers among fields select from available, a bit set by enum
  * coding (identity need not be in it): the highest weight; among equals the order of enum coding;
  * identity only if its weight, its own or by "*", is higher than that of any coding, or if no
- * coding is left. "x-gzip" is gzip. A malformed element is skipped; of duplicate names the last one
- * counts. Without the header: identity.
+ * coding is left. "x-gzip" is gzip. An element with a malformed weight is skipped; of duplicate
+ * names the last one counts. Without the header: identity.
  */
 enum coding coding_choose(const struct field *fields, unsigned n, unsigned available);
 
@@ -46,12 +46,6 @@ enum { ACCEPT_MAX = 1000 };
 
 /* Reads a qvalue, "0.5", and no more: 0 to ACCEPT_MAX. -1 if it is malformed. */
 int accept_qvalue(struct slice qvalue);
-
-/*
- * Reads ";q=0.5", with white space by RFC 9110, 12.4.2; empty is ACCEPT_MAX. -1 if it is malformed
- * or another one.
- */
-int accept_parameter(struct slice weight);
 
 /*
  * The weight of type, "text/html", by the accept headers among fields, in thousandths: that of the

@@ -6,21 +6,12 @@
 
 /* tchar without upper case (RFC 9110, 5.6.2) */
 static const bool name_byte[256] = {
-	['0' ... '9'] = true,
-	['a' ... 'z'] = true,
 	['!'] = true,
-	['#'] = true,
-	['$'] = true,
-	['%'] = true,
-	['&'] = true,
-	['\''] = true,
-	['*'] = true,
-	['+'] = true,
-	['-'] = true,
-	['.'] = true,
-	['^'] = true,
-	['_'] = true,
-	['`'] = true,
+	['#' ... '\''] = true,
+	['*' ... '+'] = true,
+	['-' ... '.'] = true,
+	['0' ... '9'] = true,
+	['^' ... 'z'] = true,
 	['|'] = true,
 	['~'] = true,
 };
@@ -51,9 +42,13 @@ bool field_is_tchar(unsigned char c)
 	return name_byte[c] || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_control(unsigned char c)
+size_t field_token_length(struct slice s)
 {
-	return (c < 0x20 && c != '\t') || c == 0x7f;
+	size_t n = 0;
+
+	while (n < s.n && field_is_tchar((unsigned char)s.p[n]))
+		n++;
+	return n;
 }
 
 /* Sixteen bytes at a time: compilers make it a few instructions on any machine. */
@@ -84,9 +79,12 @@ bool field_value_valid(struct slice value)
 		if (value.n - i < sizeof(bytes) && !have_control(value.p + value.n - sizeof(bytes)))
 			return true;
 	}
-	for (; i < value.n; i++)
-		if (is_control((unsigned char)value.p[i]))
+	for (; i < value.n; i++) {
+		unsigned char c = (unsigned char)value.p[i];
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
 			return false;
+	}
 	return true;
 }
 
@@ -154,18 +152,6 @@ bool field_cookie(struct slice all, struct slice name, struct slice *value)
 /* --- parameters
  * --------------------------------------------------------------------------------------- */
 
-static struct slice cut_token(struct slice *s)
-{
-	size_t n = 0;
-	struct slice token;
-
-	while (n < s->n && field_is_tchar((unsigned char)s->p[n]))
-		n++;
-	token = slice_of(s->p, n);
-	slice_skip(s, n);
-	return token;
-}
-
 /* *s begins with a quotation mark. False: there is no second. */
 static bool cut_quoted(struct slice *s, struct slice *inside)
 {
@@ -181,12 +167,18 @@ static bool cut_quoted(struct slice *s, struct slice *inside)
 	return false;
 }
 
-static bool cut_value(struct slice *s, struct field_param *p)
+bool field_pair_cut(struct slice *rest, struct field_param *p)
 {
-	p->quoted = s->n > 0 && s->p[0] == '"';
+	p->name = slice_of(rest->p, field_token_length(*rest));
+	slice_skip(rest, p->name.n);
+	if (p->name.n == 0 || rest->n == 0 || rest->p[0] != '=')
+		return false;
+	slice_skip(rest, 1);
+	p->quoted = rest->n > 0 && rest->p[0] == '"';
 	if (p->quoted)
-		return cut_quoted(s, &p->value);
-	p->value = cut_token(s);
+		return cut_quoted(rest, &p->value);
+	p->value = slice_of(rest->p, field_token_length(*rest));
+	slice_skip(rest, p->value.n);
 	return p->value.n > 0;
 }
 
@@ -203,9 +195,19 @@ enum field_param_result field_param_next(struct slice *rest, struct field_param 
 		semicolon = true;
 		slice_skip(rest, 1);
 	}
-	p->name = cut_token(rest);
-	if (!semicolon || p->name.n == 0 || rest->n == 0 || rest->p[0] != '=')
-		return FIELD_PARAM_BAD;
-	slice_skip(rest, 1);
-	return cut_value(rest, p) ? FIELD_PARAM_FOUND : FIELD_PARAM_BAD;
+	return semicolon && field_pair_cut(rest, p) ? FIELD_PARAM_FOUND : FIELD_PARAM_BAD;
+}
+
+ssize_t field_param_value(const struct field_param *p, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->value.n; i++) {
+		if (p->quoted && p->value.p[i] == '\\')
+			i++; /* a byte follows: field_pair_cut() checked that */
+		if (n == size)
+			return -1;
+		out[n++] = p->value.p[i];
+	}
+	return (ssize_t)n;
 }

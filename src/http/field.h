@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/slice.h"
 
 struct field {
@@ -18,6 +20,8 @@ bool field_name_valid(struct slice name);
 
 /* A byte of a token, upper case included. */
 bool field_is_tchar(unsigned char c);
+/* Bytes of the token that s begins with. */
+size_t field_token_length(struct slice s);
 
 /* No control bytes but HTAB, no leading or trailing white space (RFC 9110, 5.5). */
 bool field_value_valid(struct slice value);
@@ -44,12 +48,17 @@ struct field_param {
 	bool quoted;
 };
 
+/* Cuts name=value off *rest. False: it is malformed. */
+bool field_pair_cut(struct slice *rest, struct field_param *p);
+
 enum field_param_result {
 	FIELD_PARAM_FOUND,
 	FIELD_PARAM_NONE, /* the end */
 	FIELD_PARAM_BAD,
 };
 
-/* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. The
- * caller decodes quoted-pairs. */
+/* Cuts the next parameter, with the semicolon before it, off *rest. Empty ones are skipped. */
 enum field_param_result field_param_next(struct slice *rest, struct field_param *p);
+/* Writes the value to out with its quoted-pairs decoded: the number of bytes, -1 if they exceed
+ * size. */
+ssize_t field_param_value(const struct field_param *p, char *out, size_t size);

@@ -17,15 +17,6 @@ static bool is_port(struct slice s)
 	return s.n > 0 && s.n <= 5;
 }
 
-/* RFC 7239, 6.3: replaces a name or port that its proxy hides. */
-static bool is_obfuscated(struct slice s)
-{
-	for (size_t i = 1; i < s.n; i++)
-		if (!field_is_tchar((unsigned char)s.p[i]))
-			return false;
-	return s.n > 1 && s.p[0] == '_';
-}
-
 /* ":4711" or empty. */
 static bool is_port_part(struct slice s)
 {
@@ -34,7 +25,9 @@ static bool is_port_part(struct slice s)
 	if (s.n == 0)
 		return true;
 	port = slice_of(s.p + 1, s.n - 1);
-	return s.p[0] == ':' && (is_port(port) || is_obfuscated(port));
+	/* RFC 7239, 6.3: "_" begins a name that replaces a port which its proxy hides. */
+	return s.p[0] == ':' && (is_port(port) || (port.n > 1 && port.p[0] == '_' &&
+							  field_token_length(port) == port.n));
 }
 
 /* "192.0.2.1", "192.0.2.1:4711", "[2001:db8::1]", "[2001:db8::1]:4711"; else AF_UNSPEC. */
@@ -104,96 +97,37 @@ static bool cut_last_element(struct slice *value, bool quotes, struct slice *ele
 
 /* --- one element of forwarded ----------------------------------------------------------------- */
 
-struct pair {
-	struct slice name;
-	char value[NODE_MAX]; /* without quotes; a longer one is cut */
-	size_t n;
-	bool cut;
-};
-
-static void forwarded_add(struct pair *p, char c)
-{
-	if (p->n < sizeof(p->value))
-		p->value[p->n++] = c;
-	else
-		p->cut = true;
-}
-
-static bool cut_quoted(struct slice *s, struct pair *p)
-{
-	for (size_t i = 1; i < s->n; i++) {
-		if (s->p[i] == '"') {
-			*s = slice_of(s->p + i + 1, s->n - i - 1);
-			return true;
-		}
-		if (s->p[i] == '\\' && ++i == s->n)
-			break;
-		forwarded_add(p, s->p[i]);
-	}
-	return false;
-}
-
-static size_t token_length(struct slice s)
-{
-	size_t n = 0;
-
-	while (n < s.n && field_is_tchar((unsigned char)s.p[n]))
-		n++;
-	return n;
-}
-
-static bool cut_value(struct slice *s, struct pair *p)
-{
-	size_t n = token_length(*s);
-
-	if (s->n > 0 && s->p[0] == '"')
-		return cut_quoted(s, p);
-	for (size_t i = 0; i < n; i++)
-		forwarded_add(p, s->p[i]);
-	*s = slice_of(s->p + n, s->n - n);
-	return n > 0;
-}
-
-/* token "=" value, up to a semicolon or the end. */
-static bool cut_pair(struct slice *s, struct pair *p)
-{
-	size_t n = token_length(*s);
-
-	*p = (struct pair){ .name = slice_of(s->p, n) };
-	if (n == 0 || n == s->n || s->p[n] != '=')
-		return false;
-	*s = slice_of(s->p + n + 1, s->n - n - 1);
-	if (!cut_value(s, p))
-		return false;
-	*s = field_trim(*s);
-	return s->n == 0 || s->p[0] == ';';
-}
-
 /* RFC 7239, 4: pairs between semicolons; each name once. False: it is malformed. */
 static bool parse_element(struct slice s, struct forwarded *f)
 {
 	bool has_for = false, has_proto = false;
-	struct pair p;
+	struct field_param p;
+	char value[NODE_MAX];
+	ssize_t n;
 
-	while (s.n > 0) {
-		if (s.p[0] != ';') {
-			bool is_for, is_proto;
-
-			if (!cut_pair(&s, &p))
-				return false;
-			is_for = slice_ieq(p.name, SLICE("for"));
-			is_proto = slice_ieq(p.name, SLICE("proto"));
-			if ((is_for && has_for) || (is_proto && has_proto))
-				return false;
-			has_for |= is_for;
-			has_proto |= is_proto;
-			if (is_for && !p.cut)
-				parse_node(slice_of(p.value, p.n), &f->from);
-			if (is_proto)
-				f->https = slice_ieq(slice_of(p.value, p.n), SLICE("https"));
+	for (; s.n > 0; s = field_trim(s)) {
+		if (s.p[0] == ';') {
+			slice_skip(&s, 1);
+			continue;
 		}
-		if (s.n > 0)
-			s = field_trim(slice_of(s.p + 1, s.n - 1));
+		if (!field_pair_cut(&s, &p))
+			return false;
+		s = field_trim(s);
+		if (s.n > 0 && s.p[0] != ';')
+			return false;
+		n = field_param_value(&p, value, sizeof(value));
+		if (slice_ieq(p.name, SLICE("for"))) {
+			if (has_for)
+				return false;
+			has_for = true;
+			if (n >= 0)
+				parse_node(slice_of(value, (size_t)n), &f->from);
+		} else if (slice_ieq(p.name, SLICE("proto"))) {
+			if (has_proto)
+				return false;
+			has_proto = true;
+			f->https = n >= 0 && slice_ieq(slice_of(value, (size_t)n), SLICE("https"));
+		}
 	}
 	return true;
 }

@@ -1,6 +1,8 @@
 /* method: the table of names, and its look-ups. */
 #include "http/method.h"
 
+#include <stdio.h>
+
 /* Ordered like enum h2d_method. */
 static const struct slice names[H2D_METHODS] = {
 	[H2D_GET] = SLICE_LIT("GET"),
@@ -28,23 +30,12 @@ const char *method_name(enum h2d_method method)
 	return method < H2D_METHODS ? names[method].p : "unknown";
 }
 
-size_t method_list(unsigned methods, char *buf, size_t size)
+void method_list(unsigned methods, char buf[METHOD_LIST])
 {
 	size_t n = 0;
 
-	if (size == 0)
-		return 0;
-	for (unsigned i = 0; i < H2D_METHODS; i++) {
-		struct slice sep = n > 0 ? SLICE(", ") : SLICE("");
-
-		if (!(methods & 1u << i))
-			continue;
-		if (n + sep.n + names[i].n >= size)
-			break;
-		memcpy(buf + n, sep.p, sep.n);
-		memcpy(buf + n + sep.n, names[i].p, names[i].n);
-		n += sep.n + names[i].n;
-	}
-	buf[n] = '\0';
-	return n;
+	buf[0] = '\0';
+	for (unsigned i = 0; i < H2D_METHODS; i++)
+		if (methods & 1u << i)
+			n += (size_t)sprintf(buf + n, "%s%s", n > 0 ? ", " : "", names[i].p);
 }

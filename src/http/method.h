@@ -11,5 +11,6 @@
 enum h2d_method method_parse(struct slice name);
 const char *method_name(enum h2d_method method);
 
-/* "GET, HEAD" for an allow header, from a bit set; writes at most size bytes with NUL. */
-size_t method_list(unsigned methods, char *buf, size_t size);
+/* Writes "GET, HEAD", for an allow header, from a bit set. */
+enum { METHOD_LIST = 64 };
+void method_list(unsigned methods, char buf[METHOD_LIST]);

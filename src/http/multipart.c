@@ -18,12 +18,6 @@ enum line {
 	LINE_LONG,
 };
 
-static void multipart_cut(struct slice *s, size_t n)
-{
-	s->p += n;
-	s->n -= n;
-}
-
 static enum multipart_event multipart_fail(struct multipart *m, const struct err *err)
 {
 	m->state = FAILED;
@@ -42,18 +36,14 @@ static void begin_content(struct multipart *m)
 /* Any printable ASCII byte may be in it, more than RFC 2046 allows. */
 static bool set_boundary(struct multipart *m, const struct field_param *p)
 {
-	char *o = m->delimiter + 4, *const max = m->delimiter + sizeof(m->delimiter);
+	ssize_t n = field_param_value(p, m->delimiter + 4, sizeof(m->delimiter) - 4);
 
 	memcpy(m->delimiter, "\r\n--", 4);
-	for (size_t i = 0; i < p->value.n; i++) {
-		if (p->quoted && p->value.p[i] == '\\')
-			i++; /* a byte follows: field_param_next() checked that */
-		if (o == max || p->value.p[i] < ' ' || p->value.p[i] > '~')
+	for (ssize_t i = 0; i < n; i++)
+		if (m->delimiter[4 + i] < ' ' || m->delimiter[4 + i] > '~')
 			return false;
-		*o++ = p->value.p[i];
-	}
-	m->ndelimiter = (size_t)(o - m->delimiter);
-	return m->ndelimiter > 4 && o[-1] != ' ';
+	m->ndelimiter = 4 + (size_t)n;
+	return n > 0 && m->delimiter[m->ndelimiter - 1] != ' ';
 }
 
 const struct err *multipart_init(struct multipart *m, struct slice content_type, unsigned parts_max)
@@ -103,15 +93,10 @@ static size_t find_delimiter(const struct multipart *m, struct slice s)
 	return memcmp(p, m->delimiter, n) == 0 ? s.n - n : s.n;
 }
 
-/* True: the held line has "--" after the boundary, or half of it. */
+/* True: the held line has "--" after the boundary. */
 static bool line_is_final(const struct multipart *m)
 {
 	return m->nline > m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
-}
-
-static bool line_is_half_final(const struct multipart *m)
-{
-	return m->nline == m->ndelimiter + 1 && m->line[m->ndelimiter] == '-';
 }
 
 /* The kind of the held line with c appended. */
@@ -121,7 +106,7 @@ static enum line line_with(const struct multipart *m, char c)
 		return c == m->delimiter[m->nline] ? LINE_OPEN : LINE_CONTENT;
 	if (m->line[m->nline - 1] == '\r')
 		return c == '\n' ? LINE_BOUNDARY : LINE_CONTENT;
-	if (line_is_half_final(m))
+	if (m->nline == m->ndelimiter + 1 && m->line[m->ndelimiter] == '-')
 		return c == '-' ? LINE_OPEN : LINE_CONTENT;
 	if (c == '-' && m->nline == m->ndelimiter)
 		return LINE_OPEN;
@@ -163,7 +148,7 @@ static enum multipart_event go_on_line(struct multipart *m, struct slice *piece)
 		}
 		if (line == LINE_OPEN)
 			m->line[m->nline++] = piece->p[0];
-		multipart_cut(piece, 1);
+		slice_skip(piece, 1);
 		if (line == LINE_BOUNDARY)
 			return end_part(m);
 	}
@@ -179,12 +164,12 @@ static enum multipart_event go_on_content(struct multipart *m, struct slice *pie
 		return go_on_line(m, piece);
 	n = find_delimiter(m, *piece);
 	data = slice_of(piece->p, n);
-	multipart_cut(piece, n);
+	slice_skip(piece, n);
 	found = piece->n < m->ndelimiter ? piece->n : m->ndelimiter;
 	memcpy(m->line, m->delimiter, found);
 	m->nline = found;
 	m->unreal = 0;
-	multipart_cut(piece, found);
+	slice_skip(piece, found);
 	return content(m, data);
 }
 
@@ -215,26 +200,13 @@ static enum multipart_event go_on_head(struct multipart *m, struct slice *piece)
 		return multipart_fail(m, ERR_MULTIPART_HEAD_LARGE);
 	memcpy(m->head + m->nhead, piece->p, n);
 	m->nhead += n;
-	multipart_cut(piece, n);
+	slice_skip(piece, n);
 	head = slice_of(m->head, m->nhead);
 	if (lf != NULL && !slice_ends(head, SLICE("\r\n")))
 		return multipart_fail(m, ERR_MULTIPART_HEAD);
 	if (slice_eq(head, SLICE("\r\n")) || slice_ends(head, SLICE("\r\n\r\n")))
 		return begin_part(m);
 	return MULTIPART_MORE;
-}
-
-/* All input was read. The CRLF of the final boundary may be missing. */
-static enum multipart_event at_end(struct multipart *m)
-{
-	if (m->state == CONTENT && line_is_final(m) && m->line[m->nline - 1] != '\r')
-		return end_part(m);
-	return multipart_fail(m, ERR_MULTIPART_CUT);
-}
-
-static enum multipart_event go_on(struct multipart *m, struct slice *piece)
-{
-	return m->state == HEAD ? go_on_head(m, piece) : go_on_content(m, piece);
 }
 
 enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bool last)
@@ -244,13 +216,19 @@ enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bo
 	while (event == MULTIPART_MORE && m->state != EPILOGUE && m->state != FAILED) {
 		if (piece->n == 0 && !last)
 			return MULTIPART_MORE;
-		event = piece->n > 0 ? go_on(m, piece) : at_end(m);
+		if (piece->n > 0)
+			event = m->state == HEAD ? go_on_head(m, piece) : go_on_content(m, piece);
+		/* The end of all input. The CRLF of the final boundary may be missing. */
+		else if (m->state == CONTENT && line_is_final(m) && m->line[m->nline - 1] != '\r')
+			event = end_part(m);
+		else
+			event = multipart_fail(m, ERR_MULTIPART_CUT);
 	}
 	if (event != MULTIPART_MORE)
 		return event;
 	if (m->state == FAILED)
 		return MULTIPART_BAD;
-	multipart_cut(piece, piece->n);
+	slice_skip(piece, piece->n);
 	return MULTIPART_DONE;
 }
 
@@ -383,13 +361,6 @@ static const struct err *disposition(struct slice value, char *head, struct mult
 	return seen & NAME ? NULL : ERR_MULTIPART_DISPOSITION;
 }
 
-/* RFC 7578, 4.7: content without a coding may be declared so. */
-static bool is_coded(struct slice value)
-{
-	return !slice_ieq(value, SLICE("binary")) && !slice_ieq(value, SLICE("8bit")) &&
-	       !slice_ieq(value, SLICE("7bit"));
-}
-
 static const struct err *take_field(struct slice name, struct slice value, char *head,
 	struct multipart_part *part, unsigned *seen)
 {
@@ -400,17 +371,12 @@ static const struct err *take_field(struct slice name, struct slice value, char 
 		part->content_type = value;
 		return first(seen, TYPE) ? NULL : ERR_MULTIPART_HEAD;
 	}
-	if (slice_ieq(name, SLICE("content-transfer-encoding")) && is_coded(value))
+	/* RFC 7578, 4.7: content without a coding may be declared so. */
+	if (slice_ieq(name, SLICE("content-transfer-encoding")) &&
+		!slice_ieq(value, SLICE("binary")) && !slice_ieq(value, SLICE("8bit")) &&
+		!slice_ieq(value, SLICE("7bit")))
 		return ERR_MULTIPART_CODING;
 	return NULL;
-}
-
-static bool is_name(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++)
-		if (!field_is_tchar((unsigned char)name.p[i]))
-			return false;
-	return name.n > 0;
 }
 
 /* Cuts "name: value" CRLF off *rest. */
@@ -428,7 +394,7 @@ static bool next_field(struct slice *rest, struct slice *name, struct slice *val
 	*name = slice_of(rest->p, (size_t)(colon - rest->p));
 	*value = field_trim(slice_of(colon + 1, (size_t)(end - colon - 1)));
 	*rest = slice_of(end + 2, rest->n - n - 2);
-	return is_name(*name) && field_value_valid(*value);
+	return name->n > 0 && field_token_length(*name) == name->n && field_value_valid(*value);
 }
 
 const struct err *multipart_head_parse(char *head, size_t n, struct multipart_part *part)

@@ -54,14 +54,6 @@ static const struct err *scan_target(struct slice target, size_t *path_n, bool *
 	return seen & CONTROL ? ERR_BAD_PATH : NULL;
 }
 
-/* The byte of the escape at in[i]; -1 for a bad one, or a NUL. */
-static int unescape(struct slice in, size_t i)
-{
-	int c = path_escape_byte(in, i);
-
-	return c == '\0' ? -1 : c;
-}
-
 /*
  * The segment out[seg..o) is complete: returns the beginning of the next. "" and "." vanish, ".."
  * removes the one before it (RFC 3986, 5.2.4); -1 above the root. The caller adds the slash of a
@@ -98,8 +90,8 @@ static __attribute__((noinline)) const struct err *normalise(struct slice in, ch
 		bool escape = c == '%';
 
 		if (escape) {
-			c = unescape(in, i);
-			if (c < 0)
+			c = path_escape_byte(in, i);
+			if (c <= 0) /* a bad one, or a NUL */
 				return ERR_BAD_PATH;
 			i += 2;
 		}

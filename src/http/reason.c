@@ -4,30 +4,17 @@
  */
 #include "http/reason.h"
 
-static const char *of_class(int status)
-{
-	switch (status / 100) {
-	case 1:
-		return "Informational";
-	case 2:
-		return "Successful";
-	case 3:
-		return "Redirection";
-	case 4:
-		return "Client Error";
-	default:
-		return "Server Error";
-	}
-}
-
 const char *reason_of(int status)
 {
+	static const char *const classes[] = { "Informational", "Successful", "Redirection",
+		"Client Error", "Server Error" };
+
 	switch (status) {
 #define REASON(status, reason) \
 	case status: \
 		return reason;
 #include "http/reason.def"
 	default:
-		return of_class(status);
+		return classes[status >= 100 && status < 600 ? status / 100 - 1 : 4];
 	}
 }

@@ -73,6 +73,16 @@ static const struct {
 	[DIGEST_SHA_512] = { SLICE_LIT("sha-512"), 64 },
 };
 
+/* DIGEST_ALGORITHMS: another one. */
+static enum digest_algorithm algorithm_of(struct slice key)
+{
+	enum digest_algorithm a = 0;
+
+	while (a < DIGEST_ALGORITHMS && !slice_eq(key, algorithms[a].key))
+		a++;
+	return a;
+}
+
 /* *s is behind "sha-256=". */
 static bool cut_hash(struct slice *s, enum digest_algorithm a, struct digest_field *d)
 {
@@ -89,15 +99,15 @@ static bool cut_hash(struct slice *s, enum digest_algorithm a, struct digest_fie
 
 static bool cut_member(struct slice *s, struct digest_field *d)
 {
+	enum digest_algorithm a;
 	struct slice key;
 
 	/* A key without a value is true (RFC 9651, 3.2), and no digest. */
 	if (!sf_cut_key(s, &key) || !sf_take(s, '='))
 		return false;
-	for (enum digest_algorithm a = 0; a < DIGEST_ALGORITHMS; a++)
-		if (slice_eq(key, algorithms[a].key))
-			return cut_hash(s, a, d) && sf_skip_parameters(s);
-	return sf_skip_item(s) && sf_skip_parameters(s);
+	a = algorithm_of(key);
+	return (a < DIGEST_ALGORITHMS ? cut_hash(s, a, d) : sf_skip_item(s)) &&
+	       sf_skip_parameters(s);
 }
 
 /* One line; several are parts of one dictionary (RFC 9651, 4.2). */
@@ -149,14 +159,6 @@ static bool cut_weight(struct slice *s, int64_t *weight)
 	return sf_skip_parameters(s);
 }
 
-static bool is_known(struct slice key)
-{
-	for (enum digest_algorithm a = 0; a < DIGEST_ALGORITHMS; a++)
-		if (slice_eq(key, algorithms[a].key))
-			return true;
-	return false;
-}
-
 static bool line_wants(struct slice s)
 {
 	struct slice key;
@@ -167,7 +169,7 @@ static bool line_wants(struct slice s)
 		slice_skip_any(&s, " \t");
 		if (!sf_cut_key(&s, &key) || !cut_weight(&s, &weight))
 			return false;
-		wants |= is_known(key) && weight > 0;
+		wants |= algorithm_of(key) < DIGEST_ALGORITHMS && weight > 0;
 		slice_skip_any(&s, " \t");
 	} while (sf_take(&s, ','));
 	return wants && s.n == 0;
@@ -213,11 +215,6 @@ size_t digest_field_write(
 /* --- its name
  * ----------------------------------------------------------------------------------------- */
 
-static bool has_slash(struct slice name)
-{
-	return memchr(name.p, '/', name.n) != NULL || memchr(name.p, '\\', name.n) != NULL;
-}
-
 struct slice file_name_last(struct slice name)
 {
 	size_t i = name.n;
@@ -254,7 +251,7 @@ const struct err *file_name_check(struct slice name)
 		return ERR_FILE_NAME_LONG;
 	if (name.p[0] == '.')
 		return ERR_FILE_NAME_DOT;
-	if (has_slash(name))
+	if (memchr(name.p, '/', name.n) != NULL || memchr(name.p, '\\', name.n) != NULL)
 		return ERR_FILE_NAME_SLASH;
 	return check_characters(name);
 }

@@ -15,11 +15,6 @@ size_t urlencoded_count(struct slice in)
 	return n;
 }
 
-static char plain(char c)
-{
-	return c == '+' ? ' ' : c;
-}
-
 /* Decodes n bytes at p, and appends a NUL: over one of them, or over a byte that was read
  * before. */
 static struct slice decode(char *p, size_t n)
@@ -30,7 +25,7 @@ static struct slice decode(char *p, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		int byte = p[i] == '%' ? path_escape_byte(in, i) : -1;
 
-		*out++ = byte >= 0 ? (char)byte : plain(p[i]);
+		*out++ = byte >= 0 ? (char)byte : p[i] == '+' ? ' ' : p[i];
 		i += byte >= 0 ? 2 : 0;
 	}
 	*out = '\0';

@@ -266,22 +266,11 @@ bool ws_origin_same(struct slice origin, struct slice authority, bool https)
 	return false;
 }
 
-/* The next word of a list separated by blanks; n 0: the end. */
-static struct slice next_word(const char **list)
-{
-	struct slice word;
-
-	*list += strspn(*list, " ");
-	word = slice_of(*list, strcspn(*list, " "));
-	*list += word.n;
-	return word;
-}
-
 bool ws_origin_listed(struct slice origin, const char *list)
 {
 	struct slice word;
 
-	while ((word = next_word(&list)).n > 0)
+	while ((word = slice_next_word(&list, " ")).n > 0)
 		if (slice_eq(word, SLICE("*")) || slice_ieq(word, origin))
 			return true;
 	return false;
@@ -293,7 +282,7 @@ struct slice ws_protocol_choose(const char *spoken, struct slice offered)
 {
 	struct slice word;
 
-	while ((word = next_word(&spoken)).n > 0) {
+	while ((word = slice_next_word(&spoken, " ")).n > 0) {
 		struct slice rest = offered, one;
 
 		while (field_list_next(&rest, &one))

@@ -45,17 +45,6 @@ static bool is_tls13(struct slice word)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* Returns the next word of *list, and moves *list behind it; n 0: the end. */
-static struct slice next_word(const char **list)
-{
-	struct slice word;
-
-	*list += strspn(*list, separators);
-	word = slice_of(*list, strcspn(*list, separators));
-	*list += word.n;
-	return word;
-}
-
 /* Anonymous and weak suites count, too; the level of security excludes them. */
 static bool is_class(SSL_CTX *ssl, struct slice word)
 {
@@ -111,9 +100,9 @@ static bool is_group(SSL_CTX *ssl, struct slice word)
 static struct slice stranger(SSL_CTX *ssl, const char *list,
 	bool (*is_one)(SSL_CTX *ssl, struct slice word), bool *found)
 {
-	struct slice word = next_word(&list);
+	struct slice word = slice_next_word(&list, separators);
 
-	for (*found = word.n == 0; word.n > 0; word = next_word(&list)) {
+	for (*found = word.n == 0; word.n > 0; word = slice_next_word(&list, separators)) {
 		*found = !is_one(ssl, word);
 		if (*found)
 			break;
@@ -163,7 +152,8 @@ static bool pick(const char *list, bool tls13, char out[LIST_MAX])
 	size_t n = 0;
 
 	out[0] = '\0';
-	for (struct slice word = next_word(&list); word.n > 0; word = next_word(&list)) {
+	for (struct slice word = slice_next_word(&list, separators); word.n > 0;
+		word = slice_next_word(&list, separators)) {
 		if (is_tls13(word) != tls13)
 			continue;
 		if (n + word.n + 2 + sizeof(no_one_must) > LIST_MAX)

@@ -24,19 +24,16 @@ FIELDS = [
 
 
 def weights_of(text):
-	"""RFC 9110, 12.5.3 and 12.4.2; a malformed element is as if it were not there."""
+	"""RFC 9110, 12.5.3 and 12.4.2; an element with a malformed weight is as if it were not there, as other parameters are."""
 	found = {}
 	for element in text.split(","):
-		name, semicolon, weight = element.partition(";")
-		name, q = name.strip().lower(), 1.0
-		if semicolon:
-			key, equals, number = weight.strip().partition("=")
+		name, *parameters = (part.strip().lower() for part in element.split(";"))
+		q = 1.0
+		for number in (p[2:] for p in parameters if p.startswith("q=")):
 			whole, dot, digits = number.partition(".")
-			if key.lower() != "q" or whole not in ("0", "1") or len(digits) > 3 or not (
-					digits.isdigit() or not digits) or (whole == "1" and digits.strip("0")):
-				continue
-			q = float(number)
-		if name:
+			good = whole in ("0", "1") and len(digits) <= 3 and (digits.isdigit() or not digits)
+			q = float(number) if good and not (whole == "1" and digits.strip("0")) else None
+		if name and q is not None:
 			found[{"x-gzip": "gzip"}.get(name, name)] = q
 	return found
 

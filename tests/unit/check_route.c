@@ -111,7 +111,7 @@ TEST_ROWS(test_find, lookups)
 	build(&b, lookups[_i].table, &copy);
 	result = route_find(&b.table, H2D_ON_PUBLIC, lookups[_i].method, path, &match);
 	found = route_match_methods(&b.table, H2D_ON_PUBLIC, &match);
-	method_list(found, methods, sizeof(methods));
+	method_list(found, methods);
 	ck_assert_str_eq(methods, lookups[_i].methods);
 	if (lookups[_i].pattern == NULL) {
 		ck_assert_ptr_null(match.route);
@@ -339,23 +339,16 @@ TEST(test_method)
 	ck_assert_int_eq(method_parse(SLICE("CONNECT")), H2D_METHOD_UNKNOWN);
 }
 
-/* Whole names only, whatever the room. */
 TEST(test_method_list)
 {
-	char buf[16] = "x";
+	char buf[METHOD_LIST];
 
-	ck_assert_uint_eq(method_list(~0u, buf, 0), 0);
-	ck_assert_str_eq(buf, "x");
-	for (size_t n = 1; n <= 12; n++) {
-		const char *want = n < 4 ? "" : n < 11 ? "GET" : "GET, PATCH";
-
-		memset(buf, 'x', sizeof(buf));
-		ck_assert_uint_eq(
-			method_list(1u << H2D_GET | 1u << H2D_PATCH, buf, n), strlen(want));
-		ck_assert_str_eq(buf, want);
-		ck_assert_int_eq(buf[n], 'x');
-	}
-	ck_assert_uint_eq(method_list(0, buf, sizeof(buf)), 0);
+	method_list(~0u, buf);
+	ck_assert_str_eq(buf, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH");
+	method_list(1u << H2D_GET | 1u << H2D_PATCH, buf);
+	ck_assert_str_eq(buf, "GET, PATCH");
+	method_list(0, buf);
+	ck_assert_str_eq(buf, "");
 }
 
 UNIT_MAIN("route")
