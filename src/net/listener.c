@@ -69,11 +69,14 @@ static int inherited_options(int fd)
 	return tcp_limit_unsent(fd, TCP_UNSENT_LEAST);
 }
 
-static int tcp_options(int fd, int family)
+/* Closes fd, after a failure; errno stays. -1. */
+static int close_failed(int fd)
 {
-	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 || inherited_options(fd) < 0)
-		return -1;
-	return family == AF_INET6 ? set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0;
+	int errnum = errno;
+
+	close(fd);
+	errno = errnum;
+	return -1;
 }
 
 /*
@@ -84,25 +87,17 @@ static int tcp_options(int fd, int family)
 static int open_tcp(const struct addr *addr, bool first)
 {
 	int fd = new_socket(addr->sa.sa_family);
-	int errnum;
 
 	if (fd < 0)
 		return -1;
-	if (tcp_options(fd, addr->sa.sa_family) < 0)
-		goto fail;
-	if (!first && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
-		goto fail;
-	if (bind(fd, &addr->sa, addr->len) < 0)
-		goto fail;
-	if (first &&
-		(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 || listen(fd, LISTENER_BACKLOG) < 0))
-		goto fail;
+	if (set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 || inherited_options(fd) < 0 ||
+		(addr->sa.sa_family == AF_INET6 && set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) < 0) ||
+		(!first && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0) ||
+		bind(fd, &addr->sa, addr->len) < 0 ||
+		(first && (set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 ||
+				  listen(fd, LISTENER_BACKLOG) < 0)))
+		return close_failed(fd);
 	return fd;
-fail:
-	errnum = errno;
-	close(fd);
-	errno = errnum;
-	return -1;
 }
 
 /* Unlinks the socket file of a dead process. 0, or the errno why it must stay. */
@@ -145,30 +140,21 @@ static int open_unix(struct listener *l, unsigned mode)
 	/* The mask gives the file its mode from birth; a chmod() after bind() would be late. */
 	mask = umask(~mode & 0777);
 	r = bind(fd, &addr->sa, addr->len);
-	errnum = errno;
 	umask(mask);
 	if (r < 0)
-		goto fail;
+		return close_failed(fd);
 	if (lstat(addr->un.sun_path, &st) < 0 || listen(fd, LISTENER_BACKLOG) < 0) {
 		errnum = errno;
 		unlink(addr->un.sun_path);
-		goto fail;
+		errno = errnum;
+		return close_failed(fd);
 	}
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 	return fd;
-fail:
-	close(fd);
-	errno = errnum;
-	return -1;
 }
 
-static uint32_t next_id(void)
-{
-	static uint32_t last;
-
-	return ++last;
-}
+static uint32_t last_id;
 
 int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, unsigned mode,
 	char *err, size_t errsize)
@@ -177,7 +163,7 @@ int listener_open(struct listener *l, const struct addr *addr, unsigned nslots, 
 
 	H2D_ASSERT(nslots > 0);
 	*l = (struct listener){
-		.id = next_id(),
+		.id = ++last_id,
 		.addr = *addr,
 		.shared = addr->sa.sa_family == AF_UNIX,
 		.mine = true,
@@ -243,7 +229,7 @@ int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, si
 
 	H2D_ASSERT(n > 0);
 	*l = (struct listener){
-		.id = next_id(), .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
+		.id = ++last_id, .nslots = n, .nlistening = n, .addr.len = sizeof(l->addr.storage)
 	};
 	if (getsockname(fds[0], &l->addr.sa, &l->addr.len) < 0)
 		return fail_listen(&l->addr, errno, err, errsize);
@@ -342,7 +328,7 @@ static int listen_again(const struct listener *l, int fd)
 /* A shut-down unix socket stays so. */
 static int replace_unix(struct listener *l, unsigned mode)
 {
-	int fd, rc, errnum;
+	int fd;
 
 	if (!l->mine) {
 		errno = ESHUTDOWN;
@@ -351,11 +337,10 @@ static int replace_unix(struct listener *l, unsigned mode)
 	fd = open_unix(l, mode);
 	if (fd < 0)
 		return -1;
-	rc = dup3(fd, l->fds[0], O_CLOEXEC);
-	errnum = errno;
+	if (dup3(fd, l->fds[0], O_CLOEXEC) < 0)
+		return close_failed(fd);
 	close(fd);
-	errno = errnum;
-	return rc < 0 ? -1 : 1;
+	return 1;
 }
 
 int listener_mend(struct listener *l, unsigned slot, unsigned mode, char *err, size_t errsize)

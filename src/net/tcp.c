@@ -42,12 +42,6 @@ static ssize_t tcp_recv(struct transport *t, void *buf, size_t cap)
 	return n < 0 ? -errno : n;
 }
 
-/* The pages of a file's segment go to the socket without a copy. */
-static ssize_t send_file(const struct transport *t, int fd, off_t at, size_t n)
-{
-	return TEMP_FAILURE_RETRY(sendfile(t->fd, fd, &at, n));
-}
-
 /* Sends the front of q, up to a long segment of a file; *offered: its length. */
 static ssize_t send_memory(
 	const struct transport *t, const struct outq *q, size_t limit, size_t *offered)
@@ -85,7 +79,8 @@ static ssize_t tcp_send(struct transport *t, struct outq *q, size_t limit)
 
 		offered = outq_file(q, limit - done, TCP_FILE_REST, &fd, &at);
 		range = offered > 0 && outq_range_is_next(q);
-		n = offered > 0 ? send_file(t, fd, at, offered)
+		/* The pages of a file's segment go to the socket without a copy. */
+		n = offered > 0 ? TEMP_FAILURE_RETRY(sendfile(t->fd, fd, &at, offered))
 				: send_memory(t, q, limit - done, &offered);
 		/* Bytes of a range may be missing: the source gets the rest back and finds out
 		 * why. */

@@ -4,7 +4,7 @@
  * the transport table only, on one thread. It logs no line: a peer's mistake is left in
  * transport.reason.
  */
-#include "tls/tls.h"
+#include "tls/tls_ctx.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -88,15 +88,6 @@ static void settle_handshake(struct tls *t)
 	COUNT(resumptions, SSL_session_reused(t->ssl));
 }
 
-static void count_update(struct tls *t)
-{
-	if (clock_ms() - t->since_ms >= SECOND_MS) {
-		t->since_ms = clock_ms();
-		t->updates = 0;
-	}
-	t->updates++;
-}
-
 /*
  * OpenSSL answers, without a limit, each change of keys of TLS 1.3 (RFC 8446, 4.6.3) and each
  * ClientHello of TLS 1.2 after the first one.
@@ -107,8 +98,13 @@ static void on_info(const SSL *ssl, int where, int alert)
 
 	if (!t->established)
 		return;
-	if (where == SSL_CB_ACCEPT_LOOP && SSL_get_state(ssl) == TLS_ST_SR_KEY_UPDATE)
-		count_update(t);
+	if (where == SSL_CB_ACCEPT_LOOP && SSL_get_state(ssl) == TLS_ST_SR_KEY_UPDATE) {
+		if (clock_ms() - t->since_ms >= SECOND_MS) {
+			t->since_ms = clock_ms();
+			t->updates = 0;
+		}
+		t->updates++;
+	}
 	if (where == SSL_CB_WRITE_ALERT && (alert & 0xff) == SSL_AD_NO_RENEGOTIATION)
 		t->renegotiates = true;
 }

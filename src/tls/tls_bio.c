@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 
@@ -53,11 +54,8 @@ static bool kept_append(struct tls_kept *k, const uint8_t *p, size_t n)
 /* Sends p[0..n): bytes taken, 0 when the socket is full, -errno. */
 static ssize_t send_some(const struct tls_bio *b, const uint8_t *p, size_t n)
 {
-	ssize_t r;
+	ssize_t r = TEMP_FAILURE_RETRY(send(b->fd, p, n, MSG_NOSIGNAL));
 
-	do
-		r = send(b->fd, p, n, MSG_NOSIGNAL);
-	while (r < 0 && errno == EINTR);
 	if (r < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	return r;
@@ -133,9 +131,7 @@ static bool fill(struct tls_bio *b)
 	if (!b->may_recv)
 		return false;
 	b->may_recv = false;
-	do
-		n = recv(b->fd, in_buf, cap, 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(b->fd, in_buf, cap, 0));
 	b->dry = n != 0 && n < (ssize_t)cap;
 	b->eof = n == 0;
 	if (n < 0 && errno != EAGAIN)
@@ -205,10 +201,10 @@ static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
 	}
 }
 
-/* One method for the process, made with the first connection and never freed. */
-static BIO_METHOD *bio_method(void)
+BIO *tls_bio_new(struct tls_bio *b)
 {
-	static BIO_METHOD *method;
+	static BIO_METHOD *method; /* for the process, made with the first connection */
+	BIO *bio;
 
 	if (method == NULL) {
 		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "h2d socket");
@@ -218,18 +214,11 @@ static BIO_METHOD *bio_method(void)
 		BIO_meth_set_read_ex(method, bio_read);
 		BIO_meth_set_ctrl(method, bio_ctrl);
 	}
-	return method;
-}
-
-BIO *tls_bio_new(struct tls_bio *b)
-{
-	BIO_METHOD *method = bio_method();
-	BIO *bio = method != NULL ? BIO_new(method) : NULL;
-
-	if (bio == NULL)
-		return NULL;
-	BIO_set_data(bio, b);
-	BIO_set_init(bio, 1);
+	bio = BIO_new(method);
+	if (bio != NULL) {
+		BIO_set_data(bio, b);
+		BIO_set_init(bio, 1);
+	}
 	return bio;
 }
 

@@ -63,13 +63,6 @@ static const char *kind_of(const EVP_PKEY *key)
 	}
 }
 
-static int64_t expiry_of(const X509 *leaf)
-{
-	struct tm tm;
-
-	return ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &tm) == 1 ? timegm(&tm) : 0;
-}
-
 /* OpenSSL has room for one of each kind: another would replace it. */
 static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
@@ -94,19 +87,19 @@ static bool enter_pair(struct tls_cert *c, struct tls_fault *fault)
 	p->leaf = SSL_CTX_get0_certificate(c->ssl);
 	X509_up_ref(p->leaf);
 	p->kind = kind_of(X509_get0_pubkey(p->leaf));
-	p->expires = expiry_of(p->leaf);
+	p->expires = tls_cert_seconds(X509_get0_notAfter(p->leaf));
 	return is_alone(c, p, fault);
 }
 
-static int load_certificate(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+static bool load_certificate(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	fault->in = TLS_FILE_CERTIFICATE;
 	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
 	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
-		return enter_pair(c, fault) ? 0 : -1;
+		return enter_pair(c, fault);
 	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
 		p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
-	return -1;
+	return false;
 }
 
 static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)
@@ -140,7 +133,7 @@ static EVP_PKEY *read_key(const char *file, struct tls_fault *fault)
 	return key;
 }
 
-static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+static bool load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	EVP_PKEY *key;
 	bool ok;
@@ -148,17 +141,15 @@ static int load_key(struct tls_cert *c, const struct tls_pair *p, struct tls_fau
 	fault->in = TLS_FILE_KEY;
 	key = read_key(p->files[TLS_FILE_KEY], fault);
 	if (key == NULL)
-		return -1;
+		return false;
 	/* OpenSSL would keep a key of another kind for a later certificate. */
 	ok = X509_check_private_key(p->leaf, key) == 1 && SSL_CTX_use_PrivateKey(c->ssl, key) == 1;
 	EVP_PKEY_free(key);
-	if (!ok) {
+	if (!ok)
 		snprintf(fault->text, sizeof(fault->text),
 			"certificate-key %s does not match certificate %s (%s)",
 			p->files[TLS_FILE_KEY], p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
-		return -1;
-	}
-	return 0;
+	return ok;
 }
 
 /* The issuer: itself, or the next one in its file; NULL: neither. The SSL_CTX owns it. */
@@ -173,16 +164,15 @@ static X509 *issuer_of(const struct tls_cert *c, const struct tls_pair *p)
 }
 
 /* Called while p is the last certificate loaded. */
-static int load_staple(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
+static bool load_staple(const struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
 {
 	const char *file = p->files[TLS_FILE_STAPLE];
-	char why[256];
+	const char *why = *file != '\0' ? tls_staple_load(file, p->leaf, issuer_of(c, p)) : NULL;
 
 	fault->in = TLS_FILE_STAPLE;
-	if (*file == '\0' || tls_staple_load(file, p->leaf, issuer_of(c, p), why, sizeof(why)))
-		return 0;
-	snprintf(fault->text, sizeof(fault->text), "stapling-file %s: %s", file, why);
-	return -1;
+	if (why != NULL)
+		snprintf(fault->text, sizeof(fault->text), "stapling-file %s: %s", file, why);
+	return why == NULL;
 }
 
 /* --- identity --------------------------------------------------------------------------------- */
@@ -220,17 +210,14 @@ static bool make_id(struct tls_cert *c)
 /* Takes ssl, also when memory is out (NULL); with room for n. */
 static struct tls_cert *new_cert(SSL_CTX *ssl, unsigned n)
 {
-	struct tls_cert *c = calloc(1, sizeof(*c));
+	struct tls_cert *c = calloc(1, sizeof(*c) + n * sizeof(c->pairs[0]));
 
 	if (c == NULL) {
 		SSL_CTX_free(ssl);
 		return NULL;
 	}
 	c->ssl = ssl;
-	c->pairs = calloc(n, sizeof(*c->pairs));
-	c->room = c->pairs != NULL ? n : 0;
-	if (c->pairs == NULL)
-		tls_cert_free(&c);
+	c->room = n;
 	return c;
 }
 
@@ -246,16 +233,6 @@ static bool set_files(struct tls_cert *c, const struct tls_files *files)
 	return ok;
 }
 
-static int load_pair(struct tls_cert *c, struct tls_fault *fault)
-{
-	const struct tls_pair *p = &c->pairs[c->npairs];
-	int rc = load_certificate(c, p, fault);
-
-	if (rc == 0)
-		rc = load_key(c, p, fault);
-	return rc == 0 ? load_staple(c, p, fault) : rc;
-}
-
 struct tls_cert *tls_cert_load(
 	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
@@ -265,8 +242,12 @@ struct tls_cert *tls_cert_load(
 	*fault = (struct tls_fault){ 0 };
 	ERR_clear_error();
 	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
-	while (ok && c->npairs < n)
-		ok = load_pair(c, fault) == 0;
+	while (ok && c->npairs < n) {
+		struct tls_pair *p = &c->pairs[c->npairs];
+
+		ok = load_certificate(c, p, fault) && load_key(c, p, fault) &&
+		     load_staple(c, p, fault);
+	}
 	if (ok && make_id(c))
 		return c;
 	ERR_clear_error();
@@ -303,13 +284,6 @@ bool tls_cert_covers(const struct tls_cert *c, struct slice host)
 	return true;
 }
 
-static void clear_pair(struct tls_pair *p)
-{
-	X509_free(p->leaf);
-	for (unsigned i = 0; i < TLS_FILES; i++)
-		free(p->files[i]);
-}
-
 void tls_cert_free(struct tls_cert **cp)
 {
 	struct tls_cert *c = *cp;
@@ -318,18 +292,15 @@ void tls_cert_free(struct tls_cert **cp)
 		return;
 	*cp = NULL;
 	SSL_CTX_free(c->ssl);
-	for (unsigned i = 0; i < c->room; i++)
-		clear_pair(&c->pairs[i]);
-	free(c->pairs);
+	for (unsigned i = 0; i < c->room; i++) {
+		X509_free(c->pairs[i].leaf);
+		for (unsigned k = 0; k < TLS_FILES; k++)
+			free(c->pairs[i].files[k]);
+	}
 	free(c);
 }
 
 /* --- the chain to the root -------------------------------------------------------------------- */
-
-static bool is_issued_by_itself(X509 *cert)
-{
-	return X509_NAME_cmp(X509_get_subject_name(cert), X509_get_issuer_name(cert)) == 0;
-}
 
 /* True if the system trusts its issuer. */
 static bool is_issuer_trusted(X509 *cert)
@@ -363,7 +334,8 @@ const char *tls_pair_doubt(const struct tls_cert *c, const struct tls_pair *p)
 			       "that it signed";
 		cert = next;
 	}
-	if (is_issued_by_itself(cert) || is_issuer_trusted(cert))
+	if (X509_NAME_cmp(X509_get_subject_name(cert), X509_get_issuer_name(cert)) == 0 ||
+		is_issuer_trusted(cert))
 		return NULL;
 	return "clients may refuse it: add the issuer's certificate to the file (certbot: use "
 	       "fullchain.pem)";

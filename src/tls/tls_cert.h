@@ -9,6 +9,7 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/slice.h"
 
@@ -29,11 +30,11 @@ struct tls_pair {
 
 struct tls_cert {
 	SSL_CTX *ssl;
-	struct tls_pair *pairs;
 	unsigned npairs, room; /* room for the pairs; full once it is complete */
 	/* The hash of subjects and names: a renewed one has the same. */
 	unsigned char id[SHA256_DIGEST_LENGTH];
 	struct tls_cert *next; /* of its tls_ctx */
+	struct tls_pair pairs[];
 };
 
 /* Why a certificate cannot be used. */
@@ -62,6 +63,14 @@ bool tls_pair_covers(const struct tls_pair *p, struct slice host);
 const char *tls_pair_doubt(const struct tls_cert *c, const struct tls_pair *p);
 
 void tls_cert_free(struct tls_cert **c);
+
+/* A time in seconds since 1970; 0: unknown. */
+static inline int64_t tls_cert_seconds(const ASN1_TIME *t)
+{
+	struct tm tm;
+
+	return t != NULL && ASN1_TIME_to_tm(t, &tm) == 1 ? timegm(&tm) : 0;
+}
 
 /* Why OpenSSL cannot read a file, by its first error, the nearest to the cause. */
 const char *tls_cert_reason(void);

@@ -25,14 +25,6 @@ enum {
 
 /* --- doubts ----------------------------------------------------------------------------------- */
 
-static bool is_late(const X509_CRL *list, int64_t now)
-{
-	const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
-	struct tm tm;
-
-	return next != NULL && ASN1_TIME_to_tm(next, &tm) == 1 && timegm(&tm) <= now;
-}
-
 static bool has_list(X509_STORE *store, const X509 *authority)
 {
 	STACK_OF(X509_OBJECT) *all = X509_STORE_get0_objects(store);
@@ -56,11 +48,13 @@ const char *tls_client_ca_doubt(const struct tls_client_ca *ca, int64_t now, cha
 		const X509 *authority = X509_OBJECT_get0_X509(object);
 		const X509_CRL *list = X509_OBJECT_get0_X509_CRL((X509_OBJECT *)(uintptr_t)object);
 		char name[256];
+		int64_t next;
 
 		X509_NAME_oneline(authority != NULL ? X509_get_subject_name(authority)
 						    : X509_CRL_get_issuer(list),
 			name, sizeof(name));
-		if (authority != NULL ? has_list(ca->store, authority) : !is_late(list, now))
+		next = authority == NULL ? tls_cert_seconds(X509_CRL_get0_nextUpdate(list)) : 0;
+		if (authority != NULL ? has_list(ca->store, authority) : next == 0 || next > now)
 			continue;
 		snprintf(buf, size,
 			"client-crl %.200s: the list of %s is %s: its clients are refused", ca->crl,
@@ -171,53 +165,17 @@ static bool add_name(struct tls_client_ca *ca, const X509 *authority)
 	return false;
 }
 
-/* Takes x. */
-static bool add_authority(struct tls_client_ca *ca, X509 *x)
-{
-	bool ok = x != NULL && X509_STORE_add_cert(ca->store, x) == 1 && add_name(ca, x);
-
-	X509_free(x);
-	return ok;
-}
-
-/* OpenSSL sorts a list at the first look-up: not during a handshake. */
-static void sort_list(X509_CRL *list)
-{
-	ASN1_INTEGER *serial = ASN1_INTEGER_new();
-	X509_REVOKED *found;
-
-	if (serial != NULL)
-		X509_CRL_get0_by_serial(list, &found, serial);
-	ASN1_INTEGER_free(serial);
-}
-
-/* Takes list. */
-static bool add_list(struct tls_client_ca *ca, X509_CRL *list)
-{
-	bool ok = list != NULL && X509_STORE_add_crl(ca->store, list) == 1;
-
-	if (ok)
-		sort_list(list);
-	X509_CRL_free(list);
-	return ok;
-}
-
-/* Like nginx: each authority of the chain needs a revocation list. Certificates in the file are
- * trusted, also those of an authority below another. */
-static bool set_flags(struct tls_client_ca *ca)
-{
-	unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;
-
-	if (*ca->crl != '\0')
-		flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
-	return X509_STORE_set_flags(ca->store, flags) == 1;
-}
-
 /* Makes an empty one; NULL: memory is out. */
 static struct tls_client_ca *new_ca(const char *file, const char *crl)
 {
 	struct tls_client_ca *ca = calloc(1, sizeof(*ca));
+	unsigned long flags = X509_V_FLAG_PARTIAL_CHAIN;
 	bool ok = false;
+
+	/* Like nginx: each authority of the chain needs a revocation list. Certificates in the file
+	 * are trusted, also those of an authority below another. */
+	if (*crl != '\0')
+		flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
 
 	if (ca != NULL) {
 		ca->file = strdup(file);
@@ -225,7 +183,7 @@ static struct tls_client_ca *new_ca(const char *file, const char *crl)
 		ca->store = X509_STORE_new();
 		ca->names = sk_X509_NAME_new_null();
 		ok = ca->file != NULL && ca->crl != NULL && ca->store != NULL &&
-		     ca->names != NULL && set_flags(ca);
+		     ca->names != NULL && X509_STORE_set_flags(ca->store, flags) == 1;
 	}
 	if (!ok)
 		tls_client_ca_free(&ca);
@@ -248,8 +206,8 @@ void tls_client_ca_free(struct tls_client_ca **cap)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Adds the next object of its kind in in: 1, 0 at the end, -1. */
-typedef int add_next(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md);
+/* Adds the next object of its kind in in, with its digest in id: 1, 0 at the end, -1. */
+typedef int add_next(struct tls_client_ca *ca, BIO *in, unsigned char id[SHA256_DIGEST_LENGTH]);
 
 /* True if the last error means that none of that kind follows. */
 static bool is_end(void)
@@ -259,43 +217,56 @@ static bool is_end(void)
 	return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
 }
 
-static int next_authority(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
+static int next_authority(struct tls_client_ca *ca, BIO *in, unsigned char id[SHA256_DIGEST_LENGTH])
 {
 	X509 *x = PEM_read_bio_X509(in, NULL, NULL, NULL);
-	unsigned char id[SHA256_DIGEST_LENGTH];
 	bool ok;
 
 	if (x == NULL)
 		return is_end() ? 0 : -1;
 	ok = X509_digest(x, EVP_sha256(), id, NULL) == 1 &&
-	     EVP_DigestUpdate(md, id, sizeof(id)) == 1;
-	return add_authority(ca, x) && ok ? 1 : -1;
+	     X509_STORE_add_cert(ca->store, x) == 1 && add_name(ca, x);
+	X509_free(x);
+	return ok ? 1 : -1;
 }
 
-static int next_list(struct tls_client_ca *ca, BIO *in, EVP_MD_CTX *md)
+static int next_list(struct tls_client_ca *ca, BIO *in, unsigned char id[SHA256_DIGEST_LENGTH])
 {
 	X509_CRL *list = PEM_read_bio_X509_CRL(in, NULL, NULL, NULL);
-	unsigned char id[SHA256_DIGEST_LENGTH];
+	ASN1_INTEGER *serial;
+	X509_REVOKED *found;
 	bool ok;
 
 	if (list == NULL)
 		return is_end() ? 0 : -1;
 	ok = X509_CRL_digest(list, EVP_sha256(), id, NULL) == 1 &&
-	     EVP_DigestUpdate(md, id, sizeof(id)) == 1;
-	return add_list(ca, list) && ok ? 1 : -1;
+	     X509_STORE_add_crl(ca->store, list) == 1;
+	/* OpenSSL sorts a list at the first look-up: not during a handshake. */
+	serial = ASN1_INTEGER_new();
+	if (serial != NULL)
+		X509_CRL_get0_by_serial(list, &found, serial);
+	ASN1_INTEGER_free(serial);
+	X509_CRL_free(list);
+	return ok ? 1 : -1;
 }
 
 /* Adds all of one kind in the file; NULL, or why they cannot be read. */
 static const char *add_all(
 	struct tls_client_ca *ca, const char *file, EVP_MD_CTX *md, add_next *add, const char *none)
 {
+	unsigned char id[SHA256_DIGEST_LENGTH];
 	BIO *in;
 	int rc = -1, n = 0;
 
 	ERR_clear_error();
 	in = BIO_new_file(file, "r");
-	while (in != NULL && (rc = add(ca, in, md)) > 0)
+	while (in != NULL && (rc = add(ca, in, id)) > 0) {
+		if (EVP_DigestUpdate(md, id, sizeof(id)) != 1) {
+			rc = -1;
+			break;
+		}
 		n++;
+	}
 	BIO_free(in);
 	if (rc < 0)
 		return tls_cert_reason();

@@ -166,15 +166,14 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 	ERR_clear_error();
 	ssl = SSL_CTX_new(TLS_server_method());
 	if (ssl == NULL || !set_protocol(ssl, ctx) || tls_memory_failures() != failures) {
-		const char *why = ERR_reason_error_string(ERR_peek_error());
+		const char *why = tls_cert_reason();
 
 		if (tls_memory_failures() != failures)
 			why = "out of memory";
 		if (!ctx->tls12 && !ctx->tls13)
 			why = "no protocol version is enabled";
 		*fault = (struct tls_fault){ 0 };
-		snprintf(fault->text, sizeof(fault->text), "TLS: %s",
-			why != NULL ? why : "unknown error");
+		snprintf(fault->text, sizeof(fault->text), "TLS: %s", why);
 		SSL_CTX_free(ssl);
 		ssl = NULL;
 	}

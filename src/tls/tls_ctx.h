@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "net/transport.h"
 #include "tls/tls_cert.h"
 #include "tls/tls_client_ca.h"
 
@@ -41,3 +42,11 @@ struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
 void tls_ctx_free(struct tls_ctx **ctx);
+
+/*
+ * tls: the TLS transport. Records are gathered: ciphertext of one turn leaves in one send(2), and
+ * is read in one recv(2), through buffers that all connections of the process share. An idle
+ * connection never holds a buffer. Takes fd (non-blocking). ctx must outlive it. NULL when memory
+ * is out; the caller still owns fd.
+ */
+struct transport *tls_open(const struct tls_ctx *ctx, int fd);

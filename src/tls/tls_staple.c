@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file_read.h"
+#include "tls/tls_cert.h"
 
 enum {
 	RESPONSE_MAX = 64 << 10,
@@ -37,13 +38,6 @@ static void release_staple(
 {
 	(void)parent, (void)all, (void)at, (void)argl, (void)argp;
 	free(p);
-}
-
-static bool give_staple(X509 *leaf, struct tls_staple *s)
-{
-	if (slot < 0)
-		slot = X509_get_ex_new_index(0, NULL, NULL, NULL, release_staple);
-	return slot >= 0 && X509_set_ex_data(leaf, slot, s) == 1;
 }
 
 const struct tls_staple *tls_staple_of(const X509 *leaf)
@@ -80,14 +74,6 @@ static bool is_about(OCSP_SINGLERESP *one, const X509 *leaf, const X509 *issuer)
 	       (X509_pubkey_digest(issuer, md, digest, &n) == 1 && is_octets(key, digest, n));
 }
 
-static OCSP_SINGLERESP *tls_staple_find(OCSP_BASICRESP *basic, const X509 *leaf, const X509 *issuer)
-{
-	for (int i = 0; i < OCSP_resp_count(basic); i++)
-		if (is_about(OCSP_resp_get0(basic, i), leaf, issuer))
-			return OCSP_resp_get0(basic, i);
-	return NULL;
-}
-
 /* RFC 6960, 4.2.2.2: by the issuer itself, or by its delegate. */
 static bool is_signed(OCSP_BASICRESP *basic, X509 *issuer)
 {
@@ -103,26 +89,20 @@ static bool is_signed(OCSP_BASICRESP *basic, X509 *issuer)
 	return ok;
 }
 
-static int64_t seconds(const ASN1_GENERALIZEDTIME *t)
-{
-	struct tm tm;
-
-	return t != NULL && ASN1_TIME_to_tm(t, &tm) == 1 ? timegm(&tm) : 0;
-}
-
 static void judge_basic(struct tls_staple *s, OCSP_BASICRESP *basic, X509 *leaf, X509 *issuer)
 {
-	OCSP_SINGLERESP *one = tls_staple_find(basic, leaf, issuer);
 	ASN1_GENERALIZEDTIME *from, *until;
-	int status;
+	int i = 0, status;
 
-	if (one == NULL) {
+	while (i < OCSP_resp_count(basic) && !is_about(OCSP_resp_get0(basic, i), leaf, issuer))
+		i++;
+	if (i == OCSP_resp_count(basic)) {
 		s->unfit = "it is for another certificate";
 		return;
 	}
-	status = OCSP_single_get0_status(one, NULL, NULL, &from, &until);
-	s->from = seconds(from);
-	s->until = seconds(until);
+	status = OCSP_single_get0_status(OCSP_resp_get0(basic, i), NULL, NULL, &from, &until);
+	s->from = tls_cert_seconds(from);
+	s->until = tls_cert_seconds(until);
 	if (issuer != NULL && !is_signed(basic, issuer))
 		s->unfit = "it is not signed by the issuer of the certificate";
 	else if (status == V_OCSP_CERTSTATUS_REVOKED)
@@ -155,7 +135,7 @@ const char *tls_staple_unfit(const struct tls_staple *s, int64_t now)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *issuer)
+const char *tls_staple_parse(const unsigned char *der, size_t n, X509 *leaf, X509 *issuer)
 {
 	const unsigned char *p = der;
 	OCSP_RESPONSE *response = d2i_OCSP_RESPONSE(NULL, &p, (long)n);
@@ -170,7 +150,9 @@ static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *i
 		s->n = n;
 		memcpy(s->der, der, n);
 		judge(s, response, leaf, issuer);
-		if (!give_staple(leaf, s)) {
+		if (slot < 0)
+			slot = X509_get_ex_new_index(0, NULL, NULL, NULL, release_staple);
+		if (slot < 0 || X509_set_ex_data(leaf, slot, s) != 1) {
 			free(s);
 			why = strerror(ENOMEM);
 		}
@@ -180,26 +162,12 @@ static const char *parse(const unsigned char *der, size_t n, X509 *leaf, X509 *i
 	return why;
 }
 
-bool tls_staple_parse(
-	const unsigned char *der, size_t n, X509 *leaf, X509 *issuer, char *why, size_t size)
-{
-	const char *wrong = parse(der, n, leaf, issuer);
-
-	if (wrong != NULL)
-		snprintf(why, size, "%s", wrong);
-	return wrong == NULL;
-}
-
-bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size)
+const char *tls_staple_load(const char *file, X509 *leaf, X509 *issuer)
 {
 	unsigned char buf[RESPONSE_MAX];
 	ssize_t n = file_read(file, buf, sizeof(buf));
 
-	if (n < 0) {
-		snprintf(why, size, "%s", strerror((int)-n));
-		return false;
-	}
-	return tls_staple_parse(buf, (size_t)n, leaf, issuer, why, size);
+	return n < 0 ? strerror((int)-n) : tls_staple_parse(buf, (size_t)n, leaf, issuer);
 }
 
 /* --- handshakes ------------------------------------------------------------------------------- */

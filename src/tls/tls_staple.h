@@ -13,15 +13,12 @@ struct tls_staple;
 
 /*
  * Reads file, the response for leaf; issuer: of leaf, NULL if unknown: then the signature is not
- * checked. leaf keeps it for as long as it lives. False, with why, if the file has no response; an
- * unfit one is one, too.
+ * checked. leaf keeps it for as long as it lives. NULL, or why the file has no response; an unfit
+ * one is one, too.
  */
-bool tls_staple_load(const char *file, X509 *leaf, X509 *issuer, char *why, size_t size);
-
+const char *tls_staple_load(const char *file, X509 *leaf, X509 *issuer);
 /* n bytes in place of the file. */
-bool tls_staple_parse(
-	const unsigned char *der, size_t n, X509 *leaf, X509 *issuer, char *why, size_t size);
-
+const char *tls_staple_parse(const unsigned char *der, size_t n, X509 *leaf, X509 *issuer);
 /* The response of leaf; NULL: none. */
 const struct tls_staple *tls_staple_of(const X509 *leaf);
 

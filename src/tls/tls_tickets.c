@@ -39,6 +39,20 @@ struct shared {
 static struct shared *shared;
 static int shared_fd = -1; /* the master's: new processes map it anew */
 
+/* --- reading a set ---------------------------------------------------------------------------- */
+
+/* A set is whole if it was valid before and after: only the other is written. */
+static void read_from(const struct shared *from, struct tls_tickets *to)
+{
+	uint32_t turn;
+
+	do {
+		turn = __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST);
+		*to = from->sets[turn % 2];
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	} while (turn != __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST));
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static struct shared *map_keys(int fd, int how, void *at)
@@ -89,15 +103,13 @@ bool tls_tickets_set(const struct tls_tickets *from)
 	return true;
 }
 
-static void read_set(struct tls_tickets *to);
-
 bool tls_tickets_rotate(void)
 {
 	struct tls_tickets next = { .n = 1 }, now = { 0 };
 	bool ok = share() && RAND_priv_bytes(next.keys[0], sizeof(next.keys[0])) == 1;
 
 	if (ok) {
-		read_set(&now);
+		read_from(shared, &now);
 		while (next.n < TLS_TICKETS_MADE && next.n <= now.n) {
 			memcpy(next.keys[next.n], now.keys[next.n - 1], TLS_TICKETS_KEY);
 			next.n++;
@@ -112,28 +124,11 @@ bool tls_tickets_rotate(void)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* A set is whole if it was valid before and after: only the other is written. */
-static void read_from(const struct shared *from, struct tls_tickets *to)
-{
-	uint32_t turn;
-
-	do {
-		turn = __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST);
-		*to = from->sets[turn % 2];
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	} while (turn != __atomic_load_n(&from->turn, __ATOMIC_SEQ_CST));
-}
-
-static void read_set(struct tls_tickets *to)
-{
-	read_from(shared, to);
-}
-
 bool tls_tickets_get(struct tls_tickets *to)
 {
 	if (!share() || (shared->turn == 0 && !tls_tickets_rotate()))
 		return false;
-	read_set(to);
+	read_from(shared, to);
 	return true;
 }
 
@@ -172,7 +167,7 @@ static int key_of(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_C
 	bool ok;
 
 	(void)ssl;
-	read_set(&set);
+	read_from(shared, &set);
 	if (encrypts) {
 		memcpy(name, set.keys[0], NAME_SIZE);
 		ok = RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1;

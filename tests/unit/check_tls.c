@@ -3,7 +3,7 @@
  * memory BIOs, so that a test decides how many bytes of ciphertext reach the socket at a time.
  * send() and recv() are wrapped by the linker, to count them.
  */
-#include "tls/tls.h"
+#include "tls/tls_ctx.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
