@@ -1,8 +1,4 @@
-/*
- * addr: parses and formats socket addresses. This is the only reader and writer of their text: the
- * configuration's check and the master parse what listeners are bound to, access rules their hosts,
- * and log lines format a peer. It has no resolver, opens no socket and allocates nothing.
- */
+/* addr: the one parser and writer of addresses' text. It has no resolver and allocates nothing. */
 #include "base/addr.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,6 @@
 /*
- * arena: chunks of malloc behind a bump pointer. Requests and configurations call it; it never
- * frees a single allocation and never takes more than its cap from malloc. Under AddressSanitizer
- * each allocation is a chunk, so that it reports overruns and uses after the end.
+ * arena: chunks of malloc behind a bump pointer. Under AddressSanitizer each allocation is a
+ * chunk, so that it reports overruns and uses after the end.
  */
 #include "base/arena.h"
 

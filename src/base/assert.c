@@ -1,7 +1,4 @@
-/*
- * assert: ends a process that found a bug of its own. H2D_ASSERT calls it from every layer; it
- * writes the crash report and the called handler, allocates nothing and never returns.
- */
+/* assert: writes the crash report and the called handler; allocates nothing. */
 #include "base/assert.h"
 
 #include <stdio.h>

@@ -1,7 +1,4 @@
-/*
- * build_id: reads the notes of the mapped program. Called by the master and by main; it opens no
- * file.
- */
+/* build_id: reads the notes of the mapped program; opens no file. */
 #include "base/build_id.h"
 
 #include <link.h>

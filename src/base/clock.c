@@ -1,7 +1,4 @@
-/*
- * clock: the cached time of a loop turn. Only the loop and tests write it; all other code reads
- * it, and calls clock_read_us() where a duration is measured.
- */
+/* clock: the cached time of a loop turn; see clock.h. */
 #include "base/clock.h"
 
 #include <stdbool.h>

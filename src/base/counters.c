@@ -1,7 +1,6 @@
 /*
- * counters: the block this process counts in, and the names of its cells. The loop thread writes;
- * the master and the status page read through counters_get() and counters_read() only, because
- * another process may be writing the cells.
+ * counters: the block this process counts in. Readers of another process's block use
+ * counters_get() and counters_read() only.
  */
 #include "base/counters.h"
 

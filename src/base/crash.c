@@ -1,7 +1,6 @@
 /*
- * crash: catches the signals of bugs, and the one by which the master kills a process that hangs.
- * The handler makes no call but raise(3), and the memory it reads may be corrupt: a second signal
- * ends the process at once, with the words written so far.
+ * crash: the handler makes no call but raise(3), and the memory it reads may be corrupt: a second
+ * signal ends the process at once, with the words written so far.
  */
 #include "base/crash.h"
 

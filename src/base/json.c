@@ -1,6 +1,5 @@
 /*
- * json: escapes text for JSON strings. The access log calls it up to seven times per request, so
- * plain ASCII is copied byte by byte without looking further.
+ * json: plain ASCII is copied byte by byte without looking further: up to seven times per request.
  */
 #include "base/json.h"
 

@@ -1,8 +1,6 @@
 /*
- * log: formats a line on the stack and writes it with one write(2), or sends it to the socket of
- * syslog(3). Every layer and the offload threads call it; it never allocates, never changes errno
- * and never waits: lines that do not fit are counted, and the next that fits reports the count
- * first.
+ * log: one write(2) or one datagram to syslogd per line. It never allocates, never changes errno
+ * and never waits.
  */
 #include "base/log.h"
 

@@ -1,7 +1,4 @@
-/*
- * name_map: open addressing, at most three quarters full. Called to build a configuration, and by
- * requests, which look names up; never removes one.
- */
+/* name_map: open addressing, at most three quarters full. It never removes a name. */
 #include "base/name_map.h"
 
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /*
- * outq: a ring of segments over copy blocks and borrowed memory. A connection's protocol fills it,
- * the connection drains it into writev or TLS. No function uses a descriptor, and an empty queue
- * holds no block. Every segment, and tail, holds a reference on its memory.
+ * outq: a ring of segments over copy blocks and borrowed memory. Every segment, and tail, holds a
+ * reference on its memory.
  */
 #include "base/outq.h"
 

@@ -1,7 +1,6 @@
 /*
- * pool: equal blocks on a free list. Connections, requests and queues call it on every turn. It
- * never clears a block and never moves one. Under AddressSanitizer a free block is poisoned, and
- * the free list's link follows the block, so that any touch of a free block is reported.
+ * pool: under AddressSanitizer a free block is poisoned, and the free list's link follows the
+ * block, so that any touch of a free block is reported.
  */
 #include "base/pool.h"
 

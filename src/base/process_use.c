@@ -1,7 +1,4 @@
-/*
- * process_use: two open descriptors of /proc, whose content is fresh at each read. See
- * process_use.h.
- */
+/* process_use: two open descriptors of /proc, whose content is fresh at each read. */
 #include "base/process_use.h"
 
 #include <fcntl.h>

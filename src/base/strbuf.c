@@ -1,7 +1,4 @@
-/*
- * strbuf: appends to a growing buffer, plain, formatted or escaped. For listings, error pages and
- * the status, off the hot path and in threads too; it never trusts its input.
- */
+/* strbuf: appends, plain, formatted or escaped; never trusts its input. */
 #include "base/strbuf.h"
 
 #include <ctype.h>

@@ -1,7 +1,4 @@
-/*
- * utf8: the decoder that escapes for HTML, JSON and the access log share. It checks bytes from
- * peers and file names, and never reads beyond its slice.
- */
+/* utf8: the decoder that escapes for HTML, JSON and the access log share. */
 #include "base/utf8.h"
 
 /* A byte that begins a character of several; *part: the bytes to follow. RFC 3629, 4: no longer

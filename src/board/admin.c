@@ -1,7 +1,4 @@
-/*
- * admin: answers with a text in memory of its own, which is freed when it is sent: all workers'
- * facts may exceed a request's arena. The handlers of this directory call it.
- */
+/* admin: a page is in memory of its own: all workers' facts may exceed a request's arena. */
 #include "board/admin.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /*
- * board: the scoreboard. The master maps it, hands out and takes back slots; each worker writes its
- * own slot. A slot may be written by a corrupt process, so the master reads each field once, checks
+ * board: a slot may be written by a corrupt process, so the master reads each field once, checks
  * it before it becomes an index, and never finds a process by it.
  */
 #include "board/board.h"

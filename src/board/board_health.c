@@ -1,7 +1,6 @@
 /*
- * board_health: 200 while h2d serves, 503 with the reasons while a load balancer should send
- * requests elsewhere. Its handler answers GET /healthz of admin listeners, and a server's health
- * path (env->conf.health of the request core), there without the reasons.
+ * board_health: its handler answers GET /healthz of admin listeners, and a server's health path
+ * (env->conf.health of the request core), there without the reasons.
  */
 #include "board/board_health.h"
 

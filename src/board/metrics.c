@@ -1,8 +1,7 @@
 /*
- * metrics: the metrics. Counters and gauges are listed per worker slot without a sum, because sum()
- * would count twice; a slot continues the counts of its last process, so that totals never drop.
- * Histograms are of all workers: by slot they would be thousands of series. Its handler answers GET
- * /metrics on admin listeners.
+ * metrics: counters and gauges are listed per worker slot without a sum, because sum() would count
+ * twice; a slot continues the counts of its last process, so that totals never drop. Histograms
+ * are of all workers: by slot they would be thousands of series.
  */
 #include "board/metrics.h"
 

@@ -1,7 +1,4 @@
-/*
- * metrics_out: writes families and samples of both formats. Called by board/metrics.c and tests;
- * does not interpret numbers, except that times are microseconds.
- */
+/* metrics_out: writes families and samples of both formats; times are microseconds. */
 #include "board/metrics.h"
 
 #include <inttypes.h>

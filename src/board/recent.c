@@ -1,7 +1,4 @@
-/*
- * recent: differences of counters between two ticks. It reads this process's counters, and writes
- * only the worker's own slot.
- */
+/* recent: differences of counters between two ticks. */
 #include "board/board.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * route_times: counts each request in the histograms of its route and class. Called once per
- * request by the worker, and to show the sums; never reads a clock.
- */
+/* route_times: counts each request in the histograms of its route and class; reads no clock. */
 #include "board/board.h"
 
 #include "base/counters.h"

@@ -1,7 +1,6 @@
 /*
  * server_counts: a table of rows, found by title when a generation begins and by number from then
- * on. Called by the master before each start of workers, by workers once per request, and to show
- * the sums.
+ * on.
  */
 #include "board/board.h"
 

@@ -1,6 +1,5 @@
 /*
- * status_connections: GET /status/connections.json on admin listeners: each live connection of each
- * worker and its need. Only its own worker knows a connection: the worker of the request makes the
+ * status_connections: only its own worker knows a connection: the worker of the request makes the
  * others show theirs (board.h), and answers when they have, or after a second. A worker that has
  * not shown them by then is named: its loop hangs, which is why its clients wait.
  */

@@ -1,7 +1,6 @@
 /*
- * status_json: writes the scoreboard as JSON. Its handler answers GET /status.json on admin
- * listeners. Other processes write the board meanwhile, and one of them may be corrupt: every field
- * is read once, the sums are of the values read, and no value is trusted.
+ * status_json: other processes write the board meanwhile, and one of them may be corrupt: every
+ * field is read once, the sums are of the values read, and no value is trusted.
  */
 #include "board/admin.h"
 

@@ -1,7 +1,4 @@
-/*
- * options: parses the command line with getopt_long(3); main calls it once. Options checks the form
- * of arguments; conf checks their meaning for a configuration.
- */
+/* options: checks the form of arguments; conf checks their meaning for a configuration. */
 #include "cli/options.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /*
- * loop: epoll, timers and task queues in one turn. A process has one loop, on one thread, and its
- * main function runs it. It owns only the descriptor of its epoll instance, and never calls back a
- * removed watch, timer or task.
+ * loop: epoll, timers and task queues in one turn. It owns only the descriptor of its epoll
+ * instance.
  */
 #include "event/loop.h"
 

@@ -1,7 +1,4 @@
-/*
- * offload: threads take jobs from the lines and queue them when done; an eventfd wakes the loop. A
- * thread touches only the queues and its job: no counters, no loop, no connection.
- */
+/* offload: a thread touches only the queues and its job: no counters, no loop, no connection. */
 #include "event/offload.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /*
- * ctl: sends and receives the messages between the master and its children. Both sides call it from
- * their loops, and it never blocks. A message without exactly the size and form of struct ctl_msg
- * is refused: descriptors that came with it are closed here and never reach the caller.
+ * ctl: a message without exactly the size and form of struct ctl_msg is refused: descriptors that
+ * came with it are closed here and never reach the caller.
  */
 #include "ipc/ctl.h"
 

@@ -1,7 +1,6 @@
 /*
- * fdpass: sends and receives connections. The acceptor and the workers call it from their loops. A
- * malformed message is returned as a connection without a descriptor: its descriptor is closed here
- * and never reaches the caller.
+ * fdpass: a malformed message is returned as a connection without a descriptor: its descriptor is
+ * closed here and never reaches the caller.
  */
 #include "ipc/fdpass.h"
 

@@ -1,7 +1,4 @@
-/*
- * cgroup: small files per group, from the process's own up to the mount. The master never moves
- * itself, so that it may use the CPUs it was started with.
- */
+/* cgroup: small files per group, from the process's own up to the mount. */
 #include "machine/cgroup.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /*
  * kernel_check: a row for each feature, and its function, which tries it without lasting effects.
- * Called by master at the start, and by main for -t.
  */
 #include "machine/kernel_check.h"
 

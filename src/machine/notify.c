@@ -1,7 +1,4 @@
-/*
- * notify: sends READY, RELOADING and STOPPING to systemd, without systemd's library. The master,
- * reload and drain call it; a child never does.
- */
+/* notify: the protocol of systemd, without its library; a child never calls it. */
 #include "machine/notify.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /*
- * changes: compares the watched files once a second with those that the serving generation has
- * read. Reload, master_signal and the master's second do the rest. A failed reload is tried again
- * with the next change, and once an hour: the fault may have been another one.
+ * changes: a failed reload is tried again with the next change, and once an hour: the fault may
+ * have been another one.
  */
 #include "master/changes.h"
 

@@ -1,7 +1,6 @@
 /*
- * child_kind: one row for each kind of process that the master starts, and its function. Those
- * functions run in the new process, after spawn has closed descriptors that are not in the row and
- * has dropped privileges. Only the counting runs in the master.
+ * child_kind: the functions of the rows run in the new process, after spawn has closed descriptors
+ * that are not in the row and has dropped privileges. Only the counting runs in the master.
  */
 #include "master/child.h"
 

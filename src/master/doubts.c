@@ -1,7 +1,4 @@
-/*
- * doubts: passes the sockets of doubts on; reload, succession, supervise, launch and spawn call it.
- * It never reads or writes them.
- */
+/* doubts: passes the sockets of doubts on; never reads or writes them. */
 #include "master/doubts.h"
 
 #include <string.h>

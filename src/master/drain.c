@@ -1,8 +1,6 @@
 /*
- * drain: ends generations. Reload drains the replaced one, supervise reports the deaths that
- * follow, and a signal to the master drains all. A process that exceeds its time by a second gets
- * SIGTERM, and SIGKILL another second later. Of very many draining ones the oldest is cut. A master
- * that yields abandons them, like one that dies. Drain never starts a process.
+ * drain: a process that exceeds its time by a second gets SIGTERM, and SIGKILL another second
+ * later. A master that yields abandons its processes, like one that dies.
  */
 #include "master/drain.h"
 

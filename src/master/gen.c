@@ -1,7 +1,5 @@
 /*
- * gen: makes and frees generations, moves their state, and distributes their sockets to processes.
- * Reload makes them and drain frees them, both in the master. Faults of a configuration are
- * reported through the caller's conf_fault_fn, at their lines.
+ * gen: faults of a configuration are reported through the caller's conf_fault_fn, at their lines.
  */
 #include "master/gen.h"
 

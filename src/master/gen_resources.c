@@ -1,7 +1,4 @@
-/*
- * gen_resources: makes a generation's resources. Gen calls it for a start and a reload, main for
- * -t. It opens only the files of certificates, and keeps none of them open.
- */
+/* gen_resources: opens only the files of certificates, and keeps none of them open. */
 #include "master/gen_resources.h"
 
 #include <stdint.h>

@@ -1,7 +1,4 @@
-/*
- * launch: starts each process, the first time and every further time; reload and supervise call it.
- * Launch reads what to take along from the row of the process's kind, whichever it is.
- */
+/* launch: reads what to take along from the row of the process's kind, whichever it is. */
 #include "master/launch.h"
 
 #include <errno.h>

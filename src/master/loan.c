@@ -1,8 +1,7 @@
 /*
  * loan: one for each empty place whose sockets a neighbour has, in the list of the neighbour's
  * generation; of an acceptor, one for each worker. The neighbour gets a message for each socket,
- * and another at the end. Supervise and drain start it; messages are counted, so that a full queue
- * delays one and loses none.
+ * and another at the end: they are counted, so that a full queue delays one and loses none.
  */
 #include "master/loan.h"
 

@@ -1,7 +1,6 @@
 /*
- * master: the loop of the main process. It makes the master, passes signals to master_signal, reaps
- * children, and calls the checks of each second. Reload, drain and supervise start and end
- * generations.
+ * master: makes the master, passes signals on, reaps children, and calls the checks of each
+ * second.
  */
 #include "master/master.h"
 

@@ -1,7 +1,4 @@
-/*
- * master_signal: turns signals into wishes, and grants them: at once if the phase allows it, else
- * on the way back to SERVE. Reload, succession and drain carry them out.
- */
+/* master_signal: grants wishes at once if the phase allows it, else on the way back to SERVE. */
 #include "master/master_signal.h"
 
 #include <signal.h>

@@ -1,7 +1,4 @@
-/*
- * master_state: the table of the master's phases, and master_go(), the one function that writes
- * m->phase; reload, drain and succession call it at the beginning and end of their work.
- */
+/* master_state: the table of the master's phases, and the one function that writes m->phase. */
 #include "master/master_state.h"
 
 #include "base/log.h"

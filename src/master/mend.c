@@ -1,7 +1,6 @@
 /*
- * mend: checks each socket, which costs a call or two, and logs its findings as errors. While
- * another master has the sockets too, or a generation is being built, it waits: the processes to
- * tell are unknown.
+ * mend: while another master has the sockets too, or a generation is being built, it waits: the
+ * processes to tell are unknown.
  */
 #include "master/mend.h"
 

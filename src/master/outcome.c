@@ -1,7 +1,6 @@
 /*
- * outcome: updates PIDFILE.status. A master that does not own the pid file, because another one
- * does, never writes. Processes' counts are read from their slots of the scoreboard before those
- * are released, and impossible ones are ignored.
+ * outcome: a master that does not own the pid file never writes. Processes' counts are read from
+ * their slots of the scoreboard before those are released, and impossible ones are ignored.
  */
 #include "master/outcome.h"
 

@@ -1,7 +1,6 @@
 /*
- * reload: builds a generation beside the serving one, and either replaces that by it or drops it.
- * Every request to reload ends in exactly one call of reload_finish(), which writes the outcome to
- * the status file. Signals begin a reload; supervise reports success or failure.
+ * reload: every request to reload ends in exactly one call of reload_finish(), which writes the
+ * outcome to the status file.
  */
 #include "master/reload.h"
 

@@ -1,7 +1,4 @@
-/*
- * spawn: makes the process of a child. The parent's half is only a fork; the child's half ends in
- * exit().
- */
+/* spawn: the parent's half is only a fork; the child's half ends in exit(). */
 #include "master/spawn.h"
 
 #include <errno.h>

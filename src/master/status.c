@@ -1,7 +1,4 @@
-/*
- * status: the status file of requests, beside the pid file. The master writes it, `h2d -s` reads
- * it. The writer follows no symbolic link: it makes a new file and renames it.
- */
+/* status: the writer follows no symbolic link: it makes a new file and renames it. */
 #include "master/status.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /*
- * succession: the master's part in an upgrade, on either side; see succession.h. A variable has the
- * facts that are no descriptors: the number of this request, of the newest generation, a drained
- * health check, the upgrade's begin, and the pid file.
+ * succession: a variable has the facts that are no descriptors: the number of this request, of the
+ * newest generation, a drained health check, the upgrade's begin, and the pid file.
  */
 #include "master/succession.h"
 

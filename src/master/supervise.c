@@ -1,8 +1,4 @@
-/*
- * supervise: receives child's reports (child_ops) and decides about the generation; fills the
- * messages to processes (child_due.def). It is above reload, drain and launch, which carry out
- * decisions and never call back.
- */
+/* supervise: is above reload, drain and launch, which carry out decisions and never call back. */
 #include "master/supervise.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
- * tickets: checks once a second the age of the first key, and reads the file of keys when a
- * generation comes to serve. While another master may serve beside this one, neither makes a new
- * key: the other one would not know it.
+ * tickets: while another master may serve beside this one, neither makes a new key: the other one
+ * would not know it.
  */
 #include "master/tickets.h"
 

@@ -1,7 +1,6 @@
 /*
  * watchdog: counts looks, not seconds. After a stop of the whole machine, or of h2d with all its
- * processes, each process gets its time again before it counts as stuck. Called by master and
- * launch; it starts no process: supervise does when the death is reported.
+ * processes, each process gets its time again before it counts as stuck.
  */
 #include "master/watchdog.h"
 

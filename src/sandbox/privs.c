@@ -1,8 +1,4 @@
-/*
- * privs: changes from root to the configured user. privs_find() reads the user database, in the
- * master; privs_drop() makes system calls only, and only there do identities change. It needs no
- * library to drop all capabilities.
- */
+/* privs: only privs_drop() changes identities. It needs no library to drop all capabilities. */
 #include "sandbox/privs.h"
 
 #include <errno.h>

@@ -1,7 +1,4 @@
-/*
- * sandbox_paths: walks the configuration, and the symbolic links of paths in it. Called by
- * sandbox.c in a new process. It opens no files; it only reads links.
- */
+/* sandbox_paths: walks the configuration, and the symbolic links of paths in it; opens no file. */
 #include "sandbox/sandbox_paths.h"
 
 #include <stdio.h>

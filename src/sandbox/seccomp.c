@@ -1,8 +1,7 @@
 /*
- * seccomp: makes the filter from syscalls.def, twice, and takes it if both are the same: without
- * memory libseccomp 2.5 may silently make another one, or loop for ever. Called by sandbox.c alone,
- * in a new process without threads. A call that is not listed fails and does not kill: an
- * unforeseen one of a library would else end all connections of a worker.
+ * seccomp: makes the filter twice, and takes it if both are the same: without memory libseccomp
+ * 2.5 may silently make another one, or loop for ever. A call that is not listed fails and does
+ * not kill: an unforeseen one of a library would else end all connections of a worker.
  */
 #include "sandbox/seccomp.h"
 

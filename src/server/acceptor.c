@@ -1,9 +1,8 @@
 /*
- * acceptor: accepts by the strategy that workers use for their own sockets, chooses a worker
- * (acceptor_balance) among those whose inbox has credits (acceptor_inbox), and sends in batches, at
- * the end of a turn. While no inbox is open it does not accept: connections wait in the kernel's
- * queues, where other processes can take them. Its death costs only connections between accept and
- * send.
+ * acceptor: chooses a worker (acceptor_balance) among those whose inbox has credits
+ * (acceptor_inbox), and sends in batches, at the end of a turn. While no inbox is open it does not
+ * accept: connections wait in the kernel's queues, where other processes can take them. Its death
+ * costs only connections between accept and send.
  */
 #include "server/acceptor.h"
 

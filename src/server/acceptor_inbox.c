@@ -1,7 +1,6 @@
 /*
- * acceptor_inbox: counts credits, chooses a worker by them and by its connections, and sends.
- * server/acceptor.c calls it. A sent connection belongs to the inbox: the acceptor closes its own
- * descriptor, whatever happens to the worker.
+ * acceptor_inbox: a sent connection belongs to the inbox: the acceptor closes its own descriptor,
+ * whatever happens to the worker.
  */
 #include "server/acceptor.h"
 

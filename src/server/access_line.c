@@ -1,7 +1,6 @@
 /*
- * access_line: formats the lines of the access log. Called once per request, so it copies by hand,
- * as printf() is slow. It never writes an unescaped byte of a peer, and never beyond
- * ACCESS_LINE_MAX.
+ * access_line: copies by hand, as printf() is slow. It never writes an unescaped byte of a peer,
+ * and never beyond ACCESS_LINE_MAX.
  */
 #include "server/access_line.h"
 

@@ -1,7 +1,4 @@
-/*
- * access_logs: finds the log of a request, and skips excluded requests. Called by the worker; opens
- * no file.
- */
+/* access_logs: finds the log of a request, and skips excluded requests; opens no file. */
 #include "server/access_logs.h"
 
 #include <errno.h>

@@ -1,9 +1,8 @@
 /*
- * dispatch_acceptor: an acceptor process sends the connections of public listeners to the worker's
- * inbox. The worker receives as many at a time as it has room and descriptors for, because one
- * received without a free descriptor is destroyed; a neighbour or a successor can take waiting
- * ones. Admin listeners are the worker's own, by dispatch_reuseport: an operator can connect even
- * if every inbox is full.
+ * dispatch_acceptor: the worker receives as many connections at a time as it has room and
+ * descriptors for, because one received without a free descriptor is destroyed; a neighbour or a
+ * successor can take waiting ones. Admin listeners are the worker's own, by dispatch_reuseport: an
+ * operator can connect even if every inbox is full.
  */
 #include <errno.h>
 #include <stdlib.h>

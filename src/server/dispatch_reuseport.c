@@ -1,7 +1,6 @@
 /*
- * dispatch_reuseport: the worker, or the acceptor process, accepts from its own listening sockets,
- * a limited number per turn. When descriptors or memory are out it pauses and tries again a little
- * later, because an edge-triggered socket would report no more. A socket is watched only while it
+ * dispatch_reuseport: when descriptors or memory are out it pauses and tries again a little later,
+ * because an edge-triggered socket would report no more. A socket is watched only while it
  * accepts: for a shared one (EPOLLEXCLUSIVE) the kernel would wake this worker and no other. The
  * socket of a slot whose worker died is a source beside the worker's own until the master ends it.
  */

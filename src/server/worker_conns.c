@@ -1,7 +1,4 @@
-/*
- * worker_conns: makes the rows of the worker's connections, in words, from session_look(). Called
- * only for requests of /status/connections.
- */
+/* worker_conns: makes the rows of the worker's connections, in words, from session_look(). */
 
 #include <ctype.h>
 #include <stdio.h>

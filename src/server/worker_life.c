@@ -1,7 +1,6 @@
 /*
- * worker_life: only worker_go() writes the state. Orders of the master take the steps: its
- * messages, its death, and signals. An unknown or late order has no effect. A drain ends with the
- * last connection.
+ * worker_life: only worker_go() writes the state. An unknown or late order has no effect. A drain
+ * ends with the last connection.
  */
 #include "server/worker_state.h"
 

@@ -1,8 +1,4 @@
-/*
- * worker_room: counts a worker's free places, and pauses and resumes its dispatch strategy.
- * server/worker.c calls it when a connection was taken or has ended; it closes only connections
- * that sessions_evict() chooses.
- */
+/* worker_room: closes only connections that sessions_evict() chooses. */
 #include "server/worker_state.h"
 
 #include <sys/resource.h>

@@ -1,7 +1,6 @@
 /*
- * worker_strain: a timer that measures its own delay. A loop that is short of time, because of its
- * own work, other processes or the quota of a control group, delays it like a request; requests
- * need no extra work.
+ * worker_strain: a timer that measures its own delay: a loop that is short of time, because of its
+ * own work, other processes or the quota of a control group, delays it like a request.
  */
 
 #include <sys/socket.h>

@@ -1,8 +1,4 @@
-/*
- * access: finds the rule for a peer. The server parses the rules when it reads the configuration;
- * the gate calls access_allows() per request, if a location has rules. Neither allocates, and
- * addresses are compared in binary form.
- */
+/* access: finds the rule for a peer. Addresses are compared in binary form. */
 #include "share/access.h"
 
 const char *access_parse(const char *text, enum access_use use, struct access_rule *rule)

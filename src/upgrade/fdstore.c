@@ -1,7 +1,6 @@
 /*
- * fdstore: names and stores listeners; see fdstore.h. Sockets calls it in the master. The name of
- * a listener is its address; that of a unix socket its file's device and inode, because a path may
- * name another file by the time the socket comes back.
+ * fdstore: the name of a listener is its address; that of a unix socket its file's device and
+ * inode, because a path may name another file by the time the socket comes back.
  */
 #include "upgrade/fdstore.h"
 
