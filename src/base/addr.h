@@ -1,8 +1,6 @@
 /*
  * addr: a socket address in the binary form that the kernel takes and gives, and its text:
- * "192.0.2.1:443", "[::1]:8443", "unix:/path"; "*:80" is refused. An address stays binary from
- * accept(2) to the access rules; only log lines have its text. Every layer may call it: its
- * functions are pure.
+ * "192.0.2.1:443", "[::1]:8443", "unix:/path"; "*:80" is refused. Pure.
  */
 #pragma once
 

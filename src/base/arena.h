@@ -1,8 +1,7 @@
 /*
- * arena: memory that dies with its owner (a request, a configuration). Allocations are never freed
- * one by one. A cap limits each owner: beyond it arena_alloc() returns NULL, and the owner turns
- * that into 431, 503 or a configuration error. Any length may be asked for: one that would wrap
- * exceeds every cap. An arena belongs to one thread.
+ * arena: memory that dies with its owner (a request, a configuration). Beyond a cap arena_alloc()
+ * returns NULL, and the owner turns that into 431, 503 or a configuration error. Any length may be
+ * asked for: one that would wrap exceeds every cap. An arena belongs to one thread.
  */
 #pragma once
 

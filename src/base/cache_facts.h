@@ -1,6 +1,5 @@
 /*
- * cache_facts: facts about the cache, from the keeper to the master: numbers with the names of
- * cache_facts.def. The keeper fills the struct, CTL_CACHE carries it, the scoreboard holds it; it
+ * cache_facts: facts about the cache, from the keeper (CTL_CACHE) to the scoreboard. The struct
  * has no pointers, so that it can be sent as it is.
  */
 #pragma once

@@ -1,8 +1,7 @@
 /*
- * clock: the time of this loop turn. The loop calls clock_update() once per turn; all other code
- * reads the cached value, so that one turn has one time. Tests set it. Protocol code takes the time
- * as an argument, except h2_window, which is called outside of its own turn. 0 does not mean never:
- * a machine may have been up for less than a second.
+ * clock: the time of this loop turn, which all code but the loop reads, so that one turn has one
+ * time. Protocol code takes the time as an argument, except h2_window, which is called outside of
+ * its own turn. 0 does not mean never: a machine may have been up for less than a second.
  */
 #pragma once
 

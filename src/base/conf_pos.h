@@ -1,7 +1,6 @@
 /*
- * conf_pos: a place in the configuration. Conf keeps one for each value it reads; sites keep those
- * of the settings that decide about requests, so that a decision can be reported with its line
- * (request/trace.h). The configuration owns the name of the file.
+ * conf_pos: a place in the configuration, of a value or of a setting that decides about requests.
+ * The configuration owns the name of the file.
  */
 #pragma once
 

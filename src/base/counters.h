@@ -1,8 +1,7 @@
 /*
  * counters: what a worker counts, from counters.def: totals that only grow, gauges that return to
- * zero, and histograms. One writer (the worker's loop thread), read by others out of shared memory
- * with relaxed loads. Until counters_to() is called they are in a block private to the process, so
- * that tests need no setup.
+ * zero, and histograms. One writer (the worker's loop thread). Until counters_to() is called they
+ * are in a block private to the process.
  */
 #pragma once
 

@@ -1,8 +1,6 @@
 /*
- * err: a mistake of a peer, as a pointer to a const object from err.def; NULL is success. The
- * object has all that a protocol needs to answer: the HTTP status, the RFC 9113 error code, the
- * scope (request, stream or connection), and the level of the log line. Faults of the machine are
- * always errno values.
+ * err: a mistake of a peer, as a pointer to a const object from err.def, which has all that a
+ * protocol needs to answer; NULL is success. Faults of the machine are always errno values.
  */
 #pragma once
 

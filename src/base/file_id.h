@@ -1,7 +1,6 @@
 /*
- * file_id: identifies a file and its state by device, inode, size and times. Content hashes are
- * remembered by it, and readers compare it to detect a change. The keeper and the workers call it;
- * no function reads the file system, and one reads a clock.
+ * file_id: identifies a file and its state by device, inode, size and times, to remember content
+ * by it and to detect a change.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * json: the one place that escapes text for JSON strings (RFC 8259, 7), and JSON that is put
- * together in a strbuf. Called for listings, the access log and pages for programs; never writes an
- * invalid character.
+ * together in a strbuf; never an invalid character.
  */
 #pragma once
 

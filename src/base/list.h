@@ -1,7 +1,6 @@
 /*
- * list: an intrusive doubly linked list. A node is a member of the struct that it links; a node
- * that is on no list points to itself, so that removing it twice does no harm and list_linked()
- * can be called. A list owns nothing: it never allocates or frees.
+ * list: an intrusive doubly linked list. A node that is on no list points to itself, so that
+ * removing it twice does no harm and list_linked() can be called.
  */
 #pragma once
 

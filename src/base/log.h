@@ -1,9 +1,8 @@
 /*
  * log: the error log. Levels: alert for our bugs, error for faults of the machine or the operator,
- * warn for oddities, notice for starts and ends of processes, info for peers, debug for traces.
- * Every line is one write(2); the descriptor belongs to the master and is passed to children. No
- * call waits for a reader: lines that do not fit are lost, and their number is logged when there is
- * room again.
+ * warn for oddities, notice for starts and ends of processes, info for peers, debug for traces. No
+ * call waits for a reader: lines that do not fit are lost, and their number is logged when there
+ * is room again.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
  * outq: the bytes that a connection still has to write, in order. Small pieces (frame heads, field
- * blocks) are copied together; large payload is borrowed by reference until ref_put(), once it is
- * written. The protocol fills it and the transport drains it, on one thread; an empty queue holds
- * no memory.
+ * blocks) are copied together; large payload is borrowed by reference until it is written. One
+ * thread; an empty queue holds no memory.
  */
 #pragma once
 

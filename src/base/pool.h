@@ -1,7 +1,6 @@
 /*
- * pool: a free list of equal blocks, for objects of single requests. It keeps a limited number of
- * free blocks and frees the rest; it counts the blocks in use, so that a leak is seen. A pool
- * belongs to one thread.
+ * pool: a free list of equal blocks, for objects of single requests. It counts the blocks in use,
+ * so that a leak is seen. A pool belongs to one thread.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * prefix_index: byte strings in order, each with the longest other one that it begins with, so that
- * one binary search finds all prefixes of a path. It is in an array of its owner's and borrows the
- * strings.
+ * prefix_index: byte strings in order, so that one binary search finds all prefixes of a path. It
+ * is in an array of its owner's and borrows the strings.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * process_use: memory and number of descriptors of this process, as counted by the kernel. Opened
- * by a child before its sandbox closes /proc, and by the master; read by workers, the keeper and
- * the master once a second; never by a worker asked for metrics: it may not look into other
+ * before a child's sandbox closes /proc; a worker asked for metrics may not look into other
  * processes.
  */
 #pragma once

@@ -1,8 +1,7 @@
 /*
  * ref: counts the borrowers of memory with bytes in flight (a cache image, a buffer read from
- * disk). Counts are plain integers, so one thread alone may use them. The last ref_put() calls
- * release(), which may free; a release() that must not free inside an event batch defers that to
- * the end of the batch.
+ * disk). One thread alone may use a count. The last ref_put() calls release(), which may free; one
+ * that must not free inside an event batch defers that to the end of the batch.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * slice: a pointer and a length of bytes that another object owns. A slice never frees, is passed
- * by value, and need not end in NUL. The header of a function that returns a slice states how long
- * the bytes live.
+ * slice: a pointer and a length of bytes that another object owns; it need not end in NUL. The
+ * header of a function that returns a slice states how long the bytes live.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
- * states: a table of states, made from its .def file, and the check of a step from one to the next.
- * Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns;
- * states_name() gives the text of a state. An illegal step is our bug: its alert names the table
- * and both states.
+ * states: a table of states, made from its .def file, and the check of a step from one to the
+ * next. Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns.
+ * An illegal step is our bug: its alert names the table and both states.
  */
 #pragma once
 

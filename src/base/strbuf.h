@@ -1,7 +1,6 @@
 /*
  * strbuf: a growing buffer for text that is made of pieces: pages, JSON. Once memory is out it
- * stays failed and takes no more, so that only the end need be checked. For listings, error pages
- * and the status; never used on the hot path, and by one thread at a time.
+ * stays failed and takes no more, so that only the end need be checked. Not for the hot path.
  */
 #pragma once
 

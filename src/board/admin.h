@@ -1,7 +1,6 @@
 /*
- * admin: makes the pages of admin listeners. A page is one file of this directory and one row of
- * routes.def: its handler, of the scope H2D_ON_ADMIN, reads the scoreboard out of req->env->admin
- * and answers with admin_reply().
+ * admin: a page of admin listeners is one file of this directory and one row of routes.def: its
+ * handler, of the scope H2D_ON_ADMIN, reads the scoreboard out of req->env->admin.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * metrics: the scoreboard as metrics, the content of /metrics. Its rows are those of counters.def,
- * board_counts.def, cache_facts.def and board_state.def, the histograms of route_times, and
- * handlers' own metrics (base/handler_counts.h). A worker calls it for a request of that page.
+ * metrics: the content of /metrics: rows of counters.def, board_counts.def, cache_facts.def and
+ * board_state.def, the histograms of route_times, and handlers' own metrics.
  */
 #pragma once
 

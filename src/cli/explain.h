@@ -1,7 +1,6 @@
 /*
  * explain: answers one request by a configuration, without a server, and prints the lines that
- * decided. The request core and the file replies work as in a worker; only the stream that takes
- * the reply is explain's own. Main calls it for `h2d --explain`. It never binds or forks, and
+ * decided. Only the stream that takes the reply is explain's own. It never binds or forks, and
  * starts no handler that could write.
  */
 #pragma once

@@ -1,8 +1,7 @@
 /*
  * bus: messages by topic between the processes of a server: a ring in memory that the master maps
- * before any fork. A reader that is too slow loses messages and is told how many; no writer waits
- * for it. Every reader gets all messages in the same order, the sender too. Processes read the ring
- * as hostile data: an attacker in one can spoil messages only.
+ * before any fork. A reader that is too slow loses messages and is told how many. Every reader
+ * gets all messages in the same order, the sender too. Processes read the ring as hostile data.
  */
 #pragma once
 

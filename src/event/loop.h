@@ -1,7 +1,6 @@
 /*
  * loop: the edge-triggered epoll loop of a process. A turn is: wait, clock, events, timers, ready
- * tasks, end-of-turn tasks, deferred frees. A timer is called after the events that were ready at
- * its time, however late the process polls. No memory is freed inside an event batch: an object
+ * tasks, end-of-turn tasks, deferred frees. No memory is freed inside an event batch: an object
  * that ends is closed with loop_unwatch() and freed by loop_defer(), when the batch is over; a
  * removed watch gets no further callback, not even from the current batch.
  */

@@ -1,9 +1,8 @@
 /*
  * offload: a few threads for what may block (cold files, path look-ups that leave the dentry
- * cache), so that the loop never does. Threads start with the first job, after the fork, and answer
- * over an eventfd: work() runs in a thread and touches only its job; done() runs in the loop. Each
- * class of jobs has its own line; the classes take turns, and slow classes get only some of the
- * threads, so that no job waits for work of another kind. A job with a volume (that it waits for)
+ * cache). Threads start with the first job, after the fork: work() runs in a thread and touches
+ * only its job; done() runs in the loop. Each class of jobs has its own line; the classes take
+ * turns, and slow classes get only some of the threads. A job with a volume (that it waits for)
  * that takes longer than OFFLOAD_LATE_MS makes way: it no longer counts, and another thread starts
  * in its place. So a root that hangs stalls only itself: once it has as many late jobs of a class
  * as that class may have threads, its other jobs stay in line.

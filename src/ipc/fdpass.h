@@ -1,9 +1,8 @@
 /*
- * fdpass: connections on their way from the acceptor to a worker, over an inbox: one SOCK_SEQPACKET
- * pair (ctl_pair()) per worker slot, one message per connection, its descriptor attached
- * (SCM_RIGHTS, unix(7)), many messages per system call. The kernel alone owns a waiting connection,
- * so it outlives both processes as long as any process holds the receiving end. The functions keep
- * no state and never block.
+ * fdpass: connections on their way from the acceptor to a worker, over an inbox: one pair
+ * (ctl_pair()) per worker slot, one message per connection, its descriptor attached (unix(7)). The
+ * kernel alone owns a waiting connection, so it outlives both processes as long as any process
+ * holds the receiving end. The functions keep no state and never block.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * gifts: what a process gets from the master at its start. Its memory is a copy of the master's, of
- * which it uses these; it keeps the descriptors of its gifts, and of its listeners, which it closes
- * itself. Found by master/spawn.c, in the new process.
+ * gifts: what a process gets from the master at its start: its memory is a copy of the master's.
+ * It keeps the descriptors of its gifts, and of its listeners, which it closes itself.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * cache_room: the part of cache.max-size that fits into h2d's memory, that of the machine or of its
- * control group. At most a quarter: while images are replaced twice as much may be live, and the
- * workers need the rest.
+ * cache_room: the part of cache.max-size that fits into h2d's memory: at most a quarter: while
+ * images are replaced twice as much may be live, and the workers need the rest.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * cgroup: the limits of h2d's control groups, set by containers and systemd's CPUQuota= and
- * MemoryMax= (cgroups(7); memory of version 1, too). Read when a generation is built; a machine
- * without such groups sets no limits.
+ * MemoryMax= (cgroups(7); memory of version 1, too).
  */
 #pragma once
 

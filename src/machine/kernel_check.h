@@ -1,7 +1,6 @@
 /*
- * kernel_check: tries the features that h2d needs from the kernel, and from a container that
- * filters system calls, before it serves: a missing one is reported by its name, with its purpose
- * and origin.
+ * kernel_check: tries the features that h2d needs from the kernel, or that a container may filter,
+ * before it serves.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * notify: reports the master's state to the service manager (the protocol of sd_notify(3), one
- * datagram per message to $NOTIFY_SOCKET). Without that variable it sends no messages. Notify never
- * fails: h2d serves even if the manager does not listen.
+ * notify: reports the master's state to the service manager (sd_notify(3)). Notify never fails:
+ * h2d serves even if the manager does not listen.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * user_access: warns of the configuration's files and directories that the workers' user may not
- * open: roots, directories of uploads, password files, pages, paths of handlers. None of it is a
- * fault, since files may come later; but else the first request would reveal it.
+ * open. None of it is a fault, since files may come later.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * child: one process of a generation, for the master. Child starts it, exchanges messages with it
- * and notices its end. It reports events to its child_ops and decides nothing: supervise decides
- * for the generation.
+ * child: one process of a generation, for the master. It reports events to its child_ops and
+ * decides nothing: supervise decides for the generation.
  */
 #pragma once
 

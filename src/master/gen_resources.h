@@ -1,7 +1,6 @@
 /*
- * gen_resources: a generation's parts beside its configuration: certificates, the user, file trees,
- * sites. The master makes them before the fork, for a generation or only for -t, which so reports
- * every fault of a start. They borrow from the configuration and never outlive it.
+ * gen_resources: a generation's parts beside its configuration, made before the fork, or for -t.
+ * They borrow from the configuration and never outlive it.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * launch: fills the place of a child with a process: takes the scoreboard slot that its kind needs,
- * starts it, and sends it the present image. Reload launches the processes of a new generation,
- * supervise replaces dead ones.
+ * launch: fills the place of a child with a process: takes the scoreboard slot that its kind
+ * needs, starts it, and sends it the present image.
  */
 #pragma once
 

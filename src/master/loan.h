@@ -1,9 +1,8 @@
 /*
- * loan: lends the listening sockets of a place without a process to a neighbour, which accepts from
- * them until the place is served again; also of one whose process hangs or is full. Else such a
- * place would block its share of the connections. An acceptor's are lent to all workers. Inboxes of
- * draining generations are lent to workers of the serving one, for waiting connections. Supervise
- * and drain call it; it starts and ends no process.
+ * loan: lends the listening sockets of a place whose process is missing, hangs or is full to a
+ * neighbour, until the place is served again. Else such a place would block its share of the
+ * connections. An acceptor's are lent to all workers. Inboxes of draining generations are lent to
+ * workers of the serving one, for waiting connections. It starts and ends no process.
  */
 #pragma once
 

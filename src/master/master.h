@@ -1,7 +1,6 @@
 /*
- * master: the process that an operator starts and signals. The master loads the configuration,
- * opens sockets and logs, starts and supervises the serving processes. It never reads a request or
- * a file tree.
+ * master: the process that an operator starts and signals. It never reads a request or a file
+ * tree.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
- * mend: checks once a second that the master's listening sockets still accept connections. A worker
- * taken over by an attacker can shut one down without a filter of system calls, and the socket
- * outlives the worker. A shut-down one is made to listen again; a unix socket is replaced, and the
- * processes are told.
+ * mend: checks once a second that the master's listening sockets still accept connections: a
+ * worker taken over by an attacker can shut one down, and the socket outlives the worker. A shut-
+ * down one is made to listen again; a unix socket is replaced, and the processes are told.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * outcome: reports to `h2d -s`, by the status file: ends of requests, ends of replaced generations,
- * and a waiting reload. Reload, upgrade and drain call it; they gather the report in m->next. It
- * decides nothing.
+ * outcome: reports to `h2d -s`, by the status file. Its callers gather the report in
+ * m->outcome.next.
  */
 #pragma once
 

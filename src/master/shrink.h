@@ -1,8 +1,7 @@
 /*
  * shrink: closes the listening sockets for which a generation with fewer workers has no slot. Its
- * workers accept from them, distributed, until the generations before have ended; then no new
- * connections come there, queued ones move to other sockets or have been taken, and the last holder
- * closes. Reload begins it, supervise asks it for messages.
+ * workers accept from them until the generations before have ended; then no new connections come
+ * there, queued ones move to other sockets or have been taken, and the last holder closes.
  */
 #pragma once
 

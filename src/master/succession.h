@@ -1,7 +1,6 @@
 /*
- * succession: passes a master's state to the replacing program, and takes that of the replaced one,
- * at the steps of upgrade/upgrade.h. Until the new one is told to serve it owns nothing: it unlinks
- * and writes no file and sends the service manager no message.
+ * succession: the master's part in an upgrade, on either side. Until the new one is told to serve
+ * it owns nothing: it unlinks and writes no file and sends the service manager no message.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * supervise: decides what reports about processes mean for their generation: when all are up it
- * serves, a death before that fails the reload, a later one starts another process, and the last
- * death of a draining generation ends it. Only supervise decides this.
+ * serves, a death before that fails the reload, a later one starts another process.
  */
 #pragma once
 

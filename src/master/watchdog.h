@@ -1,8 +1,7 @@
 /*
- * watchdog: finds children that hang. Each child ticks once a second, in its slot of the scoreboard
- * or by CTL_TICK; the master checks once a second. One without a tick for worker-watchdog seconds
- * loses its sockets to neighbours, is killed and replaced. Also reports the master's own turns to
- * the service manager.
+ * watchdog: finds children that hang: each ticks once a second, in its slot of the scoreboard or
+ * by CTL_TICK. One without a tick for worker-watchdog seconds loses its sockets to neighbours, is
+ * killed and replaced. Also reports the master's own turns to the service manager.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * sandbox: the rights that a child process drops when it starts, for good: root, capabilities,
- * privileges by exec, files and system calls that its kind does not need. Spawn calls it when the
- * child has closed other descriptors, before its first thread. The master keeps its rights.
+ * sandbox: the rights that a child process drops when it starts, for good, before its first
+ * thread. The master keeps its rights.
  */
 #pragma once
 

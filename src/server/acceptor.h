@@ -1,7 +1,6 @@
 /*
- * acceptor: the process that accepts the connections of all public listeners and passes each to a
- * worker, with dispatch = acceptor. A generation has one, with its own inboxes. The master calls
- * acceptor_run() after the fork; the acceptor never reads from a connection.
+ * acceptor: with dispatch = acceptor, the process that accepts the connections of all public
+ * listeners and passes each to a worker; it never reads from a connection.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * access_logs: all access logs of a worker, and the choice for a request. Several servers may have
- * the same file, with a format each; the descriptors are in the order of conf_access_logs(). The
- * worker owns it.
+ * access_logs: all access logs of a worker. Several servers may have the same file, with a format
+ * each; the descriptors are in the order of conf_access_logs().
  */
 #pragma once
 

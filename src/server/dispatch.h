@@ -1,8 +1,7 @@
 /*
- * dispatch: how connections reach a worker. reuseport accepts from the worker's own sockets; with
- * acceptor another process does and sends them. The worker calls a strategy through its table; a
- * strategy calls the worker only through struct dispatch_host. The acceptor process accepts by
- * reuseport, too.
+ * dispatch: how connections reach a worker: from its own sockets (reuseport, also for the acceptor
+ * process), or sent by another process (acceptor). A strategy calls the worker only through struct
+ * dispatch_host.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * http_env: the facts shared by all requests of one process (struct http_env of request/req.h),
- * made from the configuration and the process's parts. A worker serves with it, and explain answers
- * its one request with it, so that both answer alike.
+ * http_env: the facts shared by all requests of one process (struct http_env of request/req.h). A
+ * worker and explain answer alike with it.
  */
 #pragma once
 

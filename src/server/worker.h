@@ -1,7 +1,5 @@
 /*
  * worker: one process that serves: a loop, its listeners, its connections, its view of the files.
- * The master calls worker_run() after the fork, with privileges already dropped; it returns to the
- * master's code only to exit.
  */
 #pragma once
 

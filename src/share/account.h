@@ -1,8 +1,7 @@
 /*
- * account: one client, and its parts of a worker's budgets (share/budget.h), over all of its
- * connections. A client is an IPv4 address, an IPv6 network (of 64 bits, see client-ipv6-prefix),
- * or all peers on unix sockets; behind a trusted proxy it is the proxy's client. Connections have
- * an account (struct http_conn), and requests get theirs by req_account(). On the loop's thread.
+ * account: one client, and its parts of a worker's budgets, over all of its connections. A client
+ * is an IPv4 address, an IPv6 network (of 64 bits, see client-ipv6-prefix), or all peers on unix
+ * sockets; behind a trusted proxy it is the proxy's client. On the loop's thread.
  */
 #pragma once
 

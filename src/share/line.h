@@ -1,8 +1,7 @@
 /*
  * line: the holders of a budget, those that wait for it, and the one that pays when it is used up.
- * Clients take turns, those without any first, and within a client its connections, if turns name
- * theirs. Revocable parts are kept in the order of their use. Owned by the module whose resource it
- * is; on the loop's thread; never allocates.
+ * Clients take turns, those without any first, and within a client its connections. Owned by the
+ * module whose resource it is; on the loop's thread; never allocates.
  */
 #pragma once
 

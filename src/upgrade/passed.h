@@ -1,8 +1,6 @@
 /*
- * passed: descriptors that a process gives to the next program, each by a name (LISTEN_FDS and
- * LISTEN_FDNAMES, sd_listen_fds(3)). The service manager passes sockets of a unit and of its store,
- * and a master the sockets, and more, to the program that replaces it. The same code, which trusts
- * no name, reads both.
+ * passed: descriptors that the service manager, or a replaced master, gives to the next program,
+ * each by a name (sd_listen_fds(3)). The same code, which trusts no name, reads both.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /*
- * upgrade: two masters, of which the new one replaces the old one. The new program is started
- * beside the old one, inherits descriptors (passed.h), and starts its workers; then the old
- * one tells it to serve. When it serves, the old one sends the final message and exits. Until then
- * the old one gives nothing up, so that a failure changes nothing. Upgrade is both ends of the
- * channel between them, and knows their state; a master's ops are called at each step.
+ * upgrade: both ends of the channel between two masters, and their state. The new program is
+ * started beside the old one, inherits descriptors (passed.h), and starts its workers; then the
+ * old one tells it to serve. When it serves, the old one sends the final message and exits. Until
+ * then the old one gives nothing up, so that a failure changes nothing.
  */
 #pragma once
 
