@@ -169,7 +169,7 @@ struct h2d_test *h2d_test_open(
 	rc = loop_init(&t->loop);
 	H2D_ASSERT(rc == 0);
 	t->client = http == H2D_TEST_HTTP1 ? &kit_h1 : &kit_h2;
-	pool_init(&t->blocks, "outq", OUTQ_BLOCK, 8);
+	pool_init(&t->blocks, OUTQ_BLOCK, 8);
 	outq_init(&t->out, &t->blocks);
 	make_routes(t, routes, n);
 	make_env(t);

@@ -25,10 +25,10 @@ static void **link_of(const struct pool *pool, void *block)
 	return (void **)(void *)((char *)block + LINK_OFFSET(pool));
 }
 
-void pool_init(struct pool *pool, const char *name, size_t size, unsigned keep)
+void pool_init(struct pool *pool, size_t size, unsigned keep)
 {
 	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
-	*pool = (struct pool){ .name = name, .size = size, .keep = keep };
+	*pool = (struct pool){ .size = size, .keep = keep };
 	H2D_ASSERT(size > 0);
 }
 

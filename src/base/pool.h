@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 struct pool {
-	const char *name;
 	size_t size;   /* bytes per block */
 	unsigned keep; /* free blocks kept at most */
 	unsigned nfree;
@@ -15,7 +14,7 @@ struct pool {
 	void *free;
 };
 
-void pool_init(struct pool *pool, const char *name, size_t size, unsigned keep);
+void pool_init(struct pool *pool, size_t size, unsigned keep);
 
 /* A block of pool->size bytes, not cleared, aligned for any type; NULL when memory is out. */
 void *pool_get(struct pool *pool);

@@ -25,8 +25,8 @@ int stream_env_init(struct stream_env *env, struct sessions *all, unsigned hands
 {
 	env->all = all;
 	handshakes_init(&env->handshakes, handshakes);
-	pool_init(&env->conns, "stream_conn", sizeof(struct stream_conn), CONNS_KEPT);
-	pool_init(&env->blocks, "outq", OUTQ_BLOCK, BLOCKS_KEPT);
+	pool_init(&env->conns, sizeof(struct stream_conn), CONNS_KEPT);
+	pool_init(&env->blocks, OUTQ_BLOCK, BLOCKS_KEPT);
 	env->share = (struct turn_share){ 0 };
 	env->input = malloc(STREAM_INPUT);
 	return env->input != NULL ? 0 : -1;

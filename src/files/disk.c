@@ -124,9 +124,9 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	d->escapes = conf->escapes;
 	d->uploads = &conf->uploads;
 	places_init(&d->places, l);
-	pool_init(&d->tiny, "tiny file pieces", sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
-	pool_init(&d->small, "file pieces", sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
-	pool_init(&d->large, "large file pieces", sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
+	pool_init(&d->tiny, sizeof(struct disk_buf) + DISK_TINY, TINY_KEEP);
+	pool_init(&d->small, sizeof(struct disk_buf) + DISK_SMALL, SMALL_KEEP);
+	pool_init(&d->large, sizeof(struct disk_buf) + DISK_LARGE, LARGE_KEEP);
 	d->trees = calloc(conf->nroots + 1, sizeof(*d->trees));
 	if (d->trees != NULL)
 		rc = open_roots(d, conf);

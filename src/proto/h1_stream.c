@@ -13,9 +13,7 @@
 
 enum { STREAMS_KEPT = 1024 };
 
-static struct pool pool = {
-	.name = "h1_stream", .size = sizeof(struct h1_stream), .keep = POOL_KEEP(STREAMS_KEPT)
-};
+static struct pool pool = { .size = sizeof(struct h1_stream), .keep = POOL_KEEP(STREAMS_KEPT) };
 
 void h1_trim(void)
 {

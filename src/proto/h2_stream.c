@@ -15,9 +15,7 @@ enum {
 	TURNS_LEAST = 64 * 1024,
 };
 
-static struct pool pool = {
-	.name = "h2_stream", .size = sizeof(struct h2_stream), .keep = POOL_KEEP(STREAMS_KEPT)
-};
+static struct pool pool = { .size = sizeof(struct h2_stream), .keep = POOL_KEEP(STREAMS_KEPT) };
 
 void h2_trim(void)
 {

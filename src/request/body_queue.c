@@ -16,9 +16,7 @@ enum {
 			   * copies */
 };
 
-static struct pool pool = {
-	.name = "body_piece", .size = sizeof(struct body_piece) + BODY_PIECE, .keep = PIECES_KEPT
-};
+static struct pool pool = { .size = sizeof(struct body_piece) + BODY_PIECE, .keep = PIECES_KEPT };
 
 void body_queue_trim(void)
 {

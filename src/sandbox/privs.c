@@ -84,15 +84,6 @@ static int drop_bounding(void)
 	return 0;
 }
 
-/* The permitted, effective and inheritable sets. */
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
-}
-
 static int change_user(const struct privs *p)
 {
 	if (setgroups((size_t)p->ngroups, p->groups) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
@@ -106,6 +97,8 @@ static int change_user(const struct privs *p)
 
 int privs_drop(const struct privs *p, bool capabilities)
 {
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	int rc = 0;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -114,8 +107,9 @@ int privs_drop(const struct privs *p, bool capabilities)
 		rc = drop_bounding();
 	if (rc == 0 && p->drop)
 		rc = change_user(p);
-	if (rc == 0 && capabilities)
-		rc = drop_capabilities();
+	/* The permitted, effective and inheritable sets. */
+	if (rc == 0 && capabilities && syscall(SYS_capset, &head, none) < 0)
+		rc = -errno;
 #ifdef __SANITIZE_ADDRESS__
 	/* LeakSanitizer traces its own process, which the change of user has just forbidden. */
 	if (rc == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)

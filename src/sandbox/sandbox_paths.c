@@ -10,7 +10,6 @@
 #include "base/name_map.h"
 #include "conf/conf_handlers.h"
 #include "conf/conf_path.h"
-#include "sandbox/landlock.h"
 
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
 
@@ -115,18 +114,6 @@ static void sandbox_paths_walk(struct way *w, const char *path)
 		w->fn(w->ctx, end, LANDLOCK_READ);
 }
 
-static void way_begin(struct way *w, sandbox_path_fn *fn, void *ctx)
-{
-	*w = (struct way){ .fn = fn, .ctx = ctx };
-	arena_init(&w->names, NULL, 0, SIZE_MAX);
-}
-
-static void way_end(struct way *w)
-{
-	name_map_fini(&w->known);
-	arena_reset(&w->names);
-}
-
 static void sandbox_paths_go(struct way *w, const char *path)
 {
 	w->links = 0;
@@ -134,33 +121,23 @@ static void sandbox_paths_go(struct way *w, const char *path)
 		sandbox_paths_walk(w, path);
 }
 
-static void uploads(struct way *w, const struct conf_server *s)
+static void of_server(struct way *w, const struct conf_server *s, unsigned wanted)
 {
 	char path[PATH_BYTES];
 
-	if (s->upload_dir != NULL && s->upload_dir[0] != '\0' &&
+	if (wanted & SANDBOX_ROOTS)
+		sandbox_paths_go(w, s->root);
+	if (wanted & SANDBOX_PASSWORDS)
+		sandbox_paths_go(w, s->scope.auth_basic_file);
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		if (wanted & SANDBOX_ROOTS)
+			sandbox_paths_go(w, s->locations[i].root);
+		if (wanted & SANDBOX_PASSWORDS)
+			sandbox_paths_go(w, s->locations[i].scope.auth_basic_file);
+	}
+	if (wanted & SANDBOX_UPLOADS && s->upload_dir != NULL && s->upload_dir[0] != '\0' &&
 		snprintf(path, sizeof(path), "%s/%s", s->root, s->upload_dir) < (int)sizeof(path))
 		w->fn(w->ctx, path, LANDLOCK_WRITE);
-}
-
-static void roots(struct way *w, const struct conf_server *s)
-{
-	sandbox_paths_go(w, s->root);
-	for (unsigned i = 0; i < s->nlocations; i++)
-		sandbox_paths_go(w, s->locations[i].root);
-}
-
-static void of_server(struct way *w, const struct conf_server *s, unsigned wanted)
-{
-	if (wanted & SANDBOX_ROOTS)
-		roots(w, s);
-	if (wanted & SANDBOX_UPLOADS)
-		uploads(w, s);
-	if (!(wanted & SANDBOX_PASSWORDS))
-		return;
-	sandbox_paths_go(w, s->scope.auth_basic_file);
-	for (unsigned i = 0; i < s->nlocations; i++)
-		sandbox_paths_go(w, s->locations[i].scope.auth_basic_file);
 }
 
 bool sandbox_paths_links_of(const struct conf_server *s)
@@ -179,12 +156,6 @@ bool sandbox_paths_links(const struct conf *conf)
 	for (unsigned i = 0; i < conf->nservers; i++)
 		any |= sandbox_paths_links_of(&conf->servers[i]);
 	return any;
-}
-
-static void all_of(const struct conf_list *paths, unsigned rights, sandbox_path_fn *fn, void *ctx)
-{
-	for (unsigned i = 0; i < paths->n; i++)
-		fn(ctx, paths->v[i], rights);
 }
 
 /* A file to read may be replaced by rename(2); to write it is a directory, and a link's target. */
@@ -221,32 +192,38 @@ static const char *const network[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/
 static const char *const reports[] = { "/proc", "/proc/self/exe", "/lib", "/usr/lib" };
 #endif
 
-static void all_read(const char *const *paths, size_t n, sandbox_path_fn *fn, void *ctx)
+static void all_of(
+	const char *const *paths, size_t n, unsigned rights, sandbox_path_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i < n; i++)
-		fn(ctx, paths[i], LANDLOCK_READ);
+		fn(ctx, paths[i], rights);
 }
+
+#define ALL(paths) (paths), sizeof(paths) / sizeof((paths)[0])
 
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx)
 {
-	struct way w;
+	struct way w = { .fn = fn, .ctx = ctx };
 
-	way_begin(&w, fn, ctx);
+	arena_init(&w.names, NULL, 0, SIZE_MAX);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&w, &conf->servers[i], wanted);
 	if (wanted & SANDBOX_MORE)
 		conf_handlers_paths(conf, of_handler, &w);
-	way_end(&w);
+	name_map_fini(&w.known);
+	arena_reset(&w.names);
 	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))
 		fn(ctx, "/", LANDLOCK_READ);
 #ifdef __SANITIZE_ADDRESS__
-	all_read(reports, sizeof(reports) / sizeof(reports[0]), fn, ctx);
+	all_of(ALL(reports), LANDLOCK_READ, fn, ctx);
 #endif
 	if (!(wanted & SANDBOX_MORE))
 		return;
-	all_read(devices, sizeof(devices) / sizeof(devices[0]), fn, ctx);
+	all_of(ALL(devices), LANDLOCK_READ, fn, ctx);
 	if (conf->sandbox.network)
-		all_read(network, sizeof(network) / sizeof(network[0]), fn, ctx);
-	all_of(&conf->sandbox.read, LANDLOCK_READ, fn, ctx);
-	all_of(&conf->sandbox.write, LANDLOCK_WRITE, fn, ctx);
+		all_of(ALL(network), LANDLOCK_READ, fn, ctx);
+	all_of((const char *const *)conf->sandbox.read.v, conf->sandbox.read.n, LANDLOCK_READ, fn,
+		ctx);
+	all_of((const char *const *)conf->sandbox.write.v, conf->sandbox.write.n, LANDLOCK_WRITE,
+		fn, ctx);
 }

@@ -17,6 +17,9 @@ enum sandbox_paths {
 				* everything */
 };
 
+/* Rights to a path and all below it. */
+enum landlock_rights { LANDLOCK_READ = 1, LANDLOCK_WRITE = 2 };
+
 /* Called with the path of each, LANDLOCK_READ or LANDLOCK_WRITE; more than once for some. */
 typedef void sandbox_path_fn(void *ctx, const char *path, unsigned rights);
 

@@ -17,7 +17,7 @@ static unsigned closed, rested;
 
 static void start(void)
 {
-	pool_init(&blocks, "blocks", OUTQ_BLOCK, 4);
+	pool_init(&blocks, OUTQ_BLOCK, 4);
 	arena_init(&arena, memory, sizeof(memory), 1 << 16);
 	closed = rested = 0;
 }

@@ -41,7 +41,7 @@ static void setup(void)
 	for (size_t i = 0; i < BODY; i++)
 		body[i] = (uint8_t)(i * 7 + i / 251);
 	ref_init(&body_ref, on_release);
-	pool_init(&blocks, "blocks", OUTQ_BLOCK, 2);
+	pool_init(&blocks, OUTQ_BLOCK, 2);
 }
 
 static void teardown(void)

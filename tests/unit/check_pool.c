@@ -14,7 +14,7 @@ TEST(counts)
 	struct pool pool;
 	void *blocks[10];
 
-	pool_init(&pool, "test", 100, 4);
+	pool_init(&pool, 100, 4);
 	for (int i = 0; i < 10; i++) {
 		blocks[i] = pool_get(&pool);
 		ck_assert_ptr_nonnull(blocks[i]);
@@ -43,7 +43,7 @@ TEST(tiny_and_none_kept)
 	struct pool pool;
 	void *block;
 
-	pool_init(&pool, "tiny", 1, 0);
+	pool_init(&pool, 1, 0);
 	ck_assert_uint_ge(pool.size, sizeof(void *));
 	block = pool_get(&pool);
 	memset(block, 0, pool.size);
@@ -57,7 +57,7 @@ TEST(trimmed_while_in_use)
 	struct pool pool;
 	void *out, *back;
 
-	pool_init(&pool, "test", 100, 4);
+	pool_init(&pool, 100, 4);
 	out = pool_get(&pool);
 	back = pool_get(&pool);
 	memset(out, 7, 100);
@@ -78,7 +78,7 @@ TEST_SIGNAL(leak_is_an_assertion, 1, SIGABRT)
 	struct pool pool;
 
 	log_to(open("/dev/null", O_WRONLY | O_CLOEXEC));
-	pool_init(&pool, "leak", 8, 1);
+	pool_init(&pool, 8, 1);
 	pool_get(&pool);
 	pool_fini(&pool);
 }
@@ -91,7 +91,7 @@ TEST_EACH(poisons, UNIT_SANITIZED)
 	struct pool pool;
 	char *block;
 
-	pool_init(&pool, "poison", 24, 1);
+	pool_init(&pool, 24, 1);
 	for (int round = 0; round < 2; round++) {
 		block = pool_get(&pool);
 		ck_assert_ptr_null(__asan_region_is_poisoned(block, 24));

@@ -1,7 +1,7 @@
 /*
  * check_running_master: the pid file names one process, then the other, as often as it can.
  */
-#include "cli/signal_wait.h"
+#include "cli/signal_cmd.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -34,7 +34,7 @@ static void setup(void)
 	for (size_t i = 0; i < BODY; i++)
 		body[i] = (uint8_t)(i * 31 + i / 509);
 	ref_init(&body_ref, on_release);
-	pool_init(&blocks, "blocks", OUTQ_BLOCK, 2);
+	pool_init(&blocks, OUTQ_BLOCK, 2);
 	outq_init(&q, &blocks);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	t = tcp_open(fds[0]);

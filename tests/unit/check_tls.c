@@ -90,7 +90,7 @@ static void setup(void)
 	for (size_t i = 0; i < BODY; i++)
 		body[i] = (uint8_t)(i * 31 + i / 509);
 	ref_init(&body_ref, on_release);
-	pool_init(&blocks, "blocks", OUTQ_BLOCK, 4);
+	pool_init(&blocks, OUTQ_BLOCK, 4);
 	new_ctx(true, true);
 	client_ctx = SSL_CTX_new(TLS_client_method());
 	SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);

@@ -89,7 +89,7 @@ static inline void unit_start(void)
 	ck_assert_ptr_nonnull(unit_offload);
 	unit_files = files_new(&unit_loop, unit_offload, &unit_conf);
 	ck_assert_ptr_nonnull(unit_files);
-	pool_init(&unit_blocks, "blocks", OUTQ_BLOCK, 4);
+	pool_init(&unit_blocks, OUTQ_BLOCK, 4);
 	unit_env = (struct http_env){
 		.sites = &unit_sites,
 		.date = SLICE("Sun, 06 Nov 1994 08:49:37 GMT"),

@@ -46,7 +46,7 @@ static inline void proto_unit_init(const struct route_row *rows, unsigned n,
 	H2D_ASSERT(built == 0);
 	for (unsigned i = 0; i < n; i++)
 		routes.routes[i].handler = handlers[i];
-	pool_init(&blocks, "outq", OUTQ_BLOCK, 8);
+	pool_init(&blocks, OUTQ_BLOCK, 8);
 	outq_init(&out, &blocks);
 	env = (struct http_env){ .sites = &sites_plain,
 		.conf.routes = &routes.table,
