@@ -10,7 +10,7 @@
 #include "event/loop.h"
 #include "http/ws.h"
 #include "request/req_body.h"
-#include "share/budget.h"
+#include "share/account.h"
 
 enum websocket_state {
 #define WEBSOCKET_STATE(name, next, help) WEBSOCKET_##name,

@@ -15,12 +15,6 @@ static size_t aligned(size_t n)
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static void build_id_take(const unsigned char *id, size_t n)
-{
-	for (size_t i = 0; i < n && i < BYTES_MAX; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
-}
-
 static void build_id_look(const char *p, size_t n)
 {
 	ElfW(Nhdr) note;
@@ -35,8 +29,9 @@ static void build_id_look(const char *p, size_t n)
 			return;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
 			memcmp(p + sizeof(note), "GNU", sizeof("GNU")) == 0)
-			build_id_take(
-				(const unsigned char *)p + sizeof(note) + name, note.n_descsz);
+			for (size_t i = 0; i < note.n_descsz && i < BYTES_MAX; i++)
+				snprintf(text + 2 * i, 3, "%02x",
+					(unsigned char)p[sizeof(note) + name + i]);
 		p += all;
 		n -= all;
 	}

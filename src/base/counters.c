@@ -66,8 +66,11 @@ bool counters_grows(int cell)
 
 void counters_read(struct counters *to, const struct counters *from)
 {
-	for (int i = 0; i < COUNTERS_CELLS; i++)
-		((int64_t *)to)[i] = counters_get(from, i);
+	for (int i = 0; i < COUNTERS_CELLS; i++) {
+		int64_t n = counters_get(from, i);
+
+		((int64_t *)to)[i] = counters_grows(i) && n < 0 ? 0 : n;
+	}
 }
 
 void counters_add(struct counters *sum, const struct counters *n)
@@ -86,7 +89,7 @@ static double in_bucket(const int64_t *buckets, int i)
 	return buckets[i] > 0 ? (double)buckets[i] : 0;
 }
 
-int64_t histogram_count(const int64_t *buckets, int nbounds)
+static int64_t histogram_count(const int64_t *buckets, int nbounds)
 {
 	uint64_t n = 0;
 

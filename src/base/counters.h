@@ -83,7 +83,8 @@ int64_t counters_get(const struct counters *block, int cell);
 /* True if a cell only grows. */
 bool counters_grows(int cell);
 
-/* Copies from, which another process may be writing; reads each cell once. */
+/* Copies from, which another process may be writing; reads each cell once. Totals below 0, of a
+ * corrupt process, become 0. */
 void counters_read(struct counters *to, const struct counters *from);
 
 /* Adds each cell of n, a copy of the caller's own, to sum; sums that are too large wrap around. */
@@ -104,12 +105,10 @@ static inline int histogram_bucket(const int64_t *bounds, int nbounds, int64_t v
 	return i;
 }
 
-/* The number of values. Buckets below 0, from a corrupt process, count as empty. */
-int64_t histogram_count(const int64_t *buckets, int nbounds);
-
 /*
  * The value that a share q (0 to 1) of all values does not exceed, by the rule of Prometheus'
  * histogram_quantile(): values are spread evenly between the bounds of their bucket, and the first
- * bucket begins at 0; values above the last bound count as that bound. -1 if there are no values.
+ * bucket begins at 0; values above the last bound count as that bound. Buckets below 0, from a
+ * corrupt process, count as empty. -1 if there are no values.
  */
 double histogram_quantile(const int64_t *bounds, int nbounds, const int64_t *buckets, double q);

@@ -4,11 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *human_bytes(char *buf, uint64_t n)
+const char *human_size(char *buf, uint64_t n, const char *of_1024)
 {
-	static const char units[] = "KMGTPE";
 	const uint64_t next = 1024 * 1024 - 512; /* rounded to 1024 from here on */
-	unsigned unit = 0;
+	const char *unit = "KMGTPE";
 	uint64_t tenths;
 
 	if (n < 1024) {
@@ -19,9 +18,14 @@ const char *human_bytes(char *buf, uint64_t n)
 		unit++;
 	tenths = (n * 10 + 512) / 1024;
 	if (tenths < 100)
-		snprintf(buf, HUMAN_SIZE, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10, tenths % 10,
-			units[unit]);
+		snprintf(buf, HUMAN_SIZE, "%" PRIu64 ".%" PRIu64 " %c%s", tenths / 10, tenths % 10,
+			*unit, of_1024);
 	else
-		snprintf(buf, HUMAN_SIZE, "%" PRIu64 " %ciB", (n + 512) / 1024, units[unit]);
+		snprintf(buf, HUMAN_SIZE, "%" PRIu64 " %c%s", (n + 512) / 1024, *unit, of_1024);
 	return buf;
+}
+
+const char *human_bytes(char *buf, uint64_t n)
+{
+	return human_size(buf, n, "iB");
 }

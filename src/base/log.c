@@ -168,7 +168,8 @@ static void log_put(enum log_level level, const char *msg)
 	errno = saved;
 }
 
-void log_vwrite(enum log_level level, const char *fmt, va_list args)
+static __attribute__((format(printf, 2, 0))) void log_vwrite(
+	enum log_level level, const char *fmt, va_list args)
 {
 	char msg[LINE_MAX_BYTES];
 
@@ -329,20 +330,14 @@ static size_t log_out_piece(mode_t mode, const char *p, size_t n)
 	return end != NULL ? (size_t)(end - p) + 1 : n;
 }
 
-static bool mend(struct log_out *o, int fd, mode_t mode)
-{
-	if (o->torn && log_out_put(fd, mode, "\n", 1) == 1)
-		o->torn = false;
-	return !o->torn;
-}
-
 size_t log_out_write(struct log_out *o, int fd, const char *p, size_t n)
 {
 	size_t done = 0;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !mend(o, fd, st.st_mode))
+	if (fstat(fd, &st) < 0 || (o->torn && log_out_put(fd, st.st_mode, "\n", 1) != 1))
 		return 0;
+	o->torn = false;
 	while (done < n) {
 		size_t want = log_out_piece(st.st_mode, p + done, n - done), lines;
 		ssize_t got = log_out_put(fd, st.st_mode, p + done, want);

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +25,6 @@ void log_who(const char *who);
  * written as \xHH, so that a peer cannot forge lines; lines over 4000 bytes are cut.
  */
 void log_write(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void log_vwrite(enum log_level level, const char *fmt, va_list args)
-	__attribute__((format(printf, 2, 0)));
 
 /*
  * Calls fn (NULL: none), too, with each line of the levels alert, error and warn that is written,

@@ -6,17 +6,11 @@
 
 enum { SLOTS_LEAST = 16 };
 
-static uint64_t hash(struct slice name)
-{
-	uint64_t h = fnv_add(FNV_BEGIN, name.p, name.n);
-
-	return h ^ h >> 32;
-}
-
 /* The slot of name, or the free one for it. */
 static struct name_slot *name_map_look(struct name_slot *slots, unsigned nslots, struct slice name)
 {
-	struct name_slot *s = &slots[hash(name) & (nslots - 1)];
+	uint64_t h = fnv_add(FNV_BEGIN, name.p, name.n);
+	struct name_slot *s = &slots[(h ^ h >> 32) & (nslots - 1)];
 
 	while (s->name.p != NULL && !slice_eq(s->name, name))
 		s = s + 1 < slots + nslots ? s + 1 : slots;

@@ -28,10 +28,10 @@ static uint64_t memory(void)
 
 void process_use_read(struct process_use *u)
 {
-	struct stat st;
+	struct stat st = { 0 };
 
-	*u = (struct process_use){ .memory = memory() };
 	/* The size is their number since Linux 6.2; listing them would take too long. */
-	if (fstat(fds, &st) == 0)
-		u->descriptors = (uint64_t)st.st_size;
+	fstat(fds, &st);
+	__atomic_store_n(&u->memory, memory(), __ATOMIC_RELAXED);
+	__atomic_store_n(&u->descriptors, (uint64_t)st.st_size, __ATOMIC_RELAXED);
 }

@@ -15,4 +15,5 @@ struct process_use {
 /* After the fork; without /proc both are unknown. */
 void process_use_open(void);
 
+/* Other processes may read *u. */
 void process_use_read(struct process_use *u);

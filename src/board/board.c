@@ -174,15 +174,14 @@ void board_find(
 	}
 }
 
-/* Adds the cells of n that only grow, except invalid ones. */
+/* Adds the cells of n that only grow. */
 static void add_totals(struct counters *sum, const struct counters *n)
 {
 	for (int i = 0; i < COUNTERS_CELLS; i++) {
-		int64_t v = counters_get(n, i);
 		int64_t *p = (int64_t *)sum + i;
 
-		if (counters_grows(i) && v > 0)
-			STORE(*p, (int64_t)((uint64_t)*p + (uint64_t)v));
+		if (counters_grows(i))
+			STORE(*p, (int64_t)((uint64_t)*p + (uint64_t)counters_get(n, i)));
 	}
 }
 
@@ -211,13 +210,6 @@ void board_release(struct board *b, struct board_slot **sp)
 	*sp = NULL;
 }
 
-/* Odd: a retirement is under way. */
-static bool retired_since(const struct board *b, uint32_t begun)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return begun % 2 != 0 || BOARD_LOAD(b->head.retirements) != begun;
-}
-
 void board_read(const struct board *b, unsigned tries, board_read_fn *read, void *to)
 {
 	uint32_t begun;
@@ -225,7 +217,9 @@ void board_read(const struct board *b, unsigned tries, board_read_fn *read, void
 	for (unsigned i = 0; i < tries; i++) {
 		begun = __atomic_load_n(&b->head.retirements, __ATOMIC_ACQUIRE);
 		read(b, to);
-		if (!retired_since(b, begun))
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Odd: a retirement is under way. */
+		if (begun % 2 == 0 && BOARD_LOAD(b->head.retirements) == begun)
 			break;
 	}
 }
@@ -266,18 +260,9 @@ bool board_lines_get(const struct board_lines *ring, unsigned i, struct board_li
 	return __atomic_load_n(&from->number, __ATOMIC_RELAXED) == n - i;
 }
 
-/* --- a copy of one moment -----------------------------------------------------------------------
- */
+/* --- a copy of one moment --------------------------------------------------------------------- */
 
 enum { VIEW_TRIES = 100 };
-
-static bool view_has(const struct counters *n)
-{
-	for (int i = 0; i < COUNTERS_CELLS; i++)
-		if (counters_get(n, i) != 0)
-			return true;
-	return false;
-}
 
 static struct board_view_slot *view_slot(struct board_view *v, unsigned slot)
 {
@@ -296,8 +281,11 @@ static void view_gone(struct board_view *v, const struct board_head *h)
 	server_counts_add(&v->servers, &h->retired_servers);
 	handler_counts_add(&v->handlers, &h->retired_handlers);
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
-		if (view_has(&h->retired_of[i]))
-			counters_read(&view_slot(v, i)->n, &h->retired_of[i]);
+		for (int k = 0; k < COUNTERS_CELLS; k++)
+			if (counters_get(&h->retired_of[i], k) != 0) {
+				counters_read(&view_slot(v, i)->n, &h->retired_of[i]);
+				break;
+			}
 }
 
 static void view_living(struct board_view *v, unsigned slot, const struct board_slot *from)
@@ -308,12 +296,6 @@ static void view_living(struct board_view *v, unsigned slot, const struct board_
 	struct counters n;
 
 	counters_read(&n, &from->counters);
-	for (int i = 0; i < COUNTERS_CELLS; i++) {
-		int64_t *cell = (int64_t *)&n + i;
-
-		if (counters_grows(i) && *cell < 0)
-			*cell = 0;
-	}
 	counters_add(&s->n, &n);
 	counters_add(&v->sum, &n);
 	route_times_add(&v->times, &from->times);
@@ -323,8 +305,8 @@ static void view_living(struct board_view *v, unsigned slot, const struct board_
 		handler_counts_add(&v->handlers, &from->handlers);
 	if (s->living++ == 0 || image < s->image)
 		s->image = image;
-	s->memory += BOARD_LOAD(from->memory);
-	s->descriptors += BOARD_LOAD(from->descriptors);
+	s->use.memory += BOARD_LOAD(from->use.memory);
+	s->use.descriptors += BOARD_LOAD(from->use.descriptors);
 	if (state < BOARD_STATES)
 		v->states[state]++;
 }
@@ -347,10 +329,4 @@ struct board_view *board_view_new(const struct board *b)
 	if (v != NULL)
 		board_read(b, VIEW_TRIES, view_take, v);
 	return v;
-}
-
-void board_view_free(struct board_view **v)
-{
-	free(*v);
-	*v = NULL;
 }

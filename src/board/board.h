@@ -197,10 +197,10 @@ struct board_slot {
 	int32_t pid;   /* 0: free */
 	uint32_t slot; /* worker slot */
 	uint32_t generation;
-	uint32_t state;               /* enum board_state; worker_go() alone writes it */
-	uint64_t image;               /* number of the cache image in use, 0: none */
-	uint64_t memory, descriptors; /* process_use.h */
-	uint64_t ticks;               /* one a second: its loop turns */
+	uint32_t state;         /* enum board_state; worker_go() alone writes it */
+	uint64_t image;         /* number of the cache image in use, 0: none */
+	struct process_use use; /* in its last second */
+	uint64_t ticks;         /* one a second: its loop turns */
 	uint64_t load; /* BOARD_LOAD_OF(): for the acceptor, which must read both at once */
 	struct board_recent recent;
 	uint32_t full;    /* 1: it accepts no connection now */
@@ -319,15 +319,14 @@ void board_read(const struct board *b, unsigned tries, board_read_fn *read, void
 /* Unmaps, closes; sets *b NULL. For the master. */
 void board_free(struct board **b);
 
-/* --- a copy of one moment, by worker slot -------------------------------------------------------
- */
+/* --- a copy of one moment, by worker slot ----------------------------------------------------- */
 
 struct board_view_slot {
 	bool used;       /* a process has used it */
 	unsigned living; /* processes that use it now: one, or some of older generations too */
 	uint64_t image;  /* the oldest in use; 0: none */
-	uint64_t memory, descriptors; /* of live ones; 0: unknown */
-	struct counters n;            /* gauges of live ones, totals of all */
+	struct process_use use; /* the sum of live ones */
+	struct counters n;      /* gauges of live ones, totals of all */
 };
 
 struct board_view {
@@ -340,11 +339,8 @@ struct board_view {
 	struct board_view_slot slots[BOARD_SLOTS];
 };
 
-/* NULL when memory is out. */
+/* From malloc, to be freed. NULL when memory is out. */
 struct board_view *board_view_new(const struct board *b);
-
-/* Sets *v NULL. */
-void board_view_free(struct board_view **v);
 
 /*
  * recent: a worker's rates in the last second, and response times in the last ten. The worker calls

@@ -73,13 +73,6 @@ static void put_states(struct metrics_out *o, const struct board_view *v)
 			1, v->states[i]);
 }
 
-static void put_facts(struct metrics_out *o, const struct cache_facts *facts)
-{
-#define FACT(name, help) \
-	put_number(o, "cache_" #name, help, BOARD_LOAD(facts->v[CACHE_FACT_##name]));
-#include "base/cache_facts.def"
-}
-
 static void put_head(
 	struct metrics_out *o, const struct board_head *h, const struct metrics_facts *facts)
 {
@@ -94,7 +87,9 @@ static void put_head(
 	put_number(o, "keeper_up", "1: the keeper runs", BOARD_LOAD(h->keeper_pid) != 0);
 	put_number(o, "keeper_ticks", "1: the keeper responds, and workers use its cache image",
 		facts->keeper_ticks);
-	put_facts(o, &h->cache);
+#define FACT(name, help) \
+	put_number(o, "cache_" #name, help, BOARD_LOAD(h->cache.v[CACHE_FACT_##name]));
+#include "base/cache_facts.def"
 }
 
 /* Puts a sample for each certificate of each server, under its title and the kind of its key. */
@@ -197,25 +192,28 @@ static void put_kind(struct metrics_out *o, const char *kind, uint64_t value)
 			o, &(struct metrics_label){ "kind", slice_str(kind) }, 1, (int64_t)value);
 }
 
-static void put_use(struct metrics_out *o, const struct board_head *h, const struct board_view *v)
+static uint64_t use_of(const struct process_use *u, bool memory)
 {
-	bool keeper = BOARD_LOAD(h->keeper_pid) != 0;
+	return memory ? BOARD_LOAD(u->memory) : BOARD_LOAD(u->descriptors);
+}
 
-	metrics_family(o, METRICS_GAUGE, "process_resident_memory_bytes",
-		"resident memory of each worker slot, the master and the keeper, with shared "
-		"memory");
-	put_kind(o, "master", BOARD_LOAD(h->use.memory));
-	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.memory) : 0);
+static void put_use(
+	struct metrics_out *o, const struct board_head *h, const struct board_view *v, bool memory)
+{
+	if (memory)
+		metrics_family(o, METRICS_GAUGE, "process_resident_memory_bytes",
+			"resident memory of each worker slot, the master and the keeper, with "
+			"shared memory");
+	else
+		metrics_family(o, METRICS_GAUGE, "process_open_fds",
+			"open descriptors of each worker slot, the master and the keeper");
+	put_kind(o, "master", use_of(&h->use, memory));
+	if (BOARD_LOAD(h->keeper_pid) != 0)
+		put_kind(o, "keeper", use_of(&h->cache.use, memory));
 	for (unsigned s = 0; s < v->nslots; s++)
-		if (v->slots[s].memory > 0)
-			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].memory);
-	metrics_family(o, METRICS_GAUGE, "process_open_fds",
-		"open descriptors of each worker slot, the master and the keeper");
-	put_kind(o, "master", BOARD_LOAD(h->use.descriptors));
-	put_kind(o, "keeper", keeper ? BOARD_LOAD(h->cache.use.descriptors) : 0);
-	for (unsigned s = 0; s < v->nslots; s++)
-		if (v->slots[s].descriptors > 0)
-			put_worker(o, s, &(struct name){ 0 }, (int64_t)v->slots[s].descriptors);
+		if (use_of(&v->slots[s].use, memory) > 0)
+			put_worker(o, s, &(struct name){ 0 },
+				(int64_t)use_of(&v->slots[s].use, memory));
 }
 
 /* --- by server -------------------------------------------------------------------------------- */
@@ -326,13 +324,6 @@ static void put_handler_metric(
 		metrics_numbers(o, row->bounds, row->nbounds, count);
 }
 
-static void put_handlers(struct metrics_out *o, const struct handler_counts *counts)
-{
-	o->of_handlers = true;
-	for (unsigned i = 0; i < handler_metrics.n; i++)
-		put_handler_metric(o, &handler_metrics.rows[i], &counts->v[i]);
-}
-
 void metrics_text(const struct board *b, const struct metrics_facts *facts, enum metrics_form form,
 	struct strbuf *t)
 {
@@ -352,14 +343,17 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_counts(&o, &b->head);
 	put_counters(&o, v);
 	put_images(&o, v);
-	put_use(&o, &b->head, v);
+	put_use(&o, &b->head, v, true);
+	put_use(&o, &b->head, v, false);
 	put_servers(&o, &b->head.titles, v);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);
-	put_handlers(&o, &v->handlers);
+	o.of_handlers = true;
+	for (unsigned i = 0; i < handler_metrics.n; i++)
+		put_handler_metric(&o, &handler_metrics.rows[i], &v->handlers.v[i]);
 	metrics_end(&o);
-	board_view_free(&v);
+	free(v);
 	*t = o.t;
 }
 

@@ -23,20 +23,12 @@ static void put_escaped(struct strbuf *t, struct slice s, bool quotes)
 	}
 }
 
-static bool ends_in(const char *name, const char *unit)
-{
-	size_t n = strlen(name), m = strlen(unit);
-
-	return n > m && name[n - m - 1] == '_' && strcmp(name + n - m, unit) == 0;
-}
-
 static void put_unit(struct metrics_out *o)
 {
-	static const char *const units[] = { "seconds", "bytes" };
+	const char *end = strrchr(o->name, '_');
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ends_in(o->name, units[i]))
-			strbuf_printf(&o->t, "# UNIT %s%s %s\n", prefix(o), o->name, units[i]);
+	if (end != NULL && (strcmp(end, "_seconds") == 0 || strcmp(end, "_bytes") == 0))
+		strbuf_printf(&o->t, "# UNIT %s%s %s\n", prefix(o), o->name, end + 1);
 }
 
 /* The suffix of the family's name in its samples and, in the older format, in its head. */

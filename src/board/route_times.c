@@ -16,19 +16,14 @@ static void add(int64_t *cell, int64_t n)
 	__atomic_store_n(cell, (int64_t)((uint64_t)*cell + (uint64_t)n), __ATOMIC_RELAXED);
 }
 
-static void observe_time(struct route_time *t, int64_t us)
-{
-	add(&t->sum, us);
-	add(&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
-}
-
 static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
 {
+	int64_t us = (int64_t)(to_us - from_us);
+
 	/* Most requests end in the same turn of the loop. */
-	if (from_us == to_us)
-		add(&t->buckets[0], 1);
-	else
-		observe_time(t, (int64_t)(to_us - from_us));
+	if (us != 0)
+		add(&t->sum, us);
+	add(&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
 }
 
 void route_times_observe(struct route_times *t, const struct req_record *record, int status)

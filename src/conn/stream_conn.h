@@ -11,7 +11,7 @@
 #include "event/loop.h"
 #include "net/transport.h"
 #include "session/sessions.h"
-#include "share/budget.h"
+#include "share/account.h"
 
 /*
  * input_backlog: bytes that a connection has read and its protocol takes later: pipelined requests.

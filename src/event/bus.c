@@ -162,13 +162,6 @@ static void copy_out(const struct bus *b, uint64_t at, void *p, size_t n)
 	memcpy((char *)p + first, b->ring, n - first);
 }
 
-/* True: the bytes from at on are still the written ones. */
-static bool still_there(const struct bus *b, uint64_t at)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&b->limit, __ATOMIC_RELAXED) - at <= BUS_SIZE;
-}
-
 /* Copies the next message; false: overwritten or invalid. */
 static bool copy_next(struct bus_reader *r, uint64_t left, struct record *head)
 {
@@ -179,7 +172,8 @@ static bool copy_next(struct bus_reader *r, uint64_t left, struct record *head)
 		size_of(head->topic_n, head->data_n) > left)
 		return false;
 	copy_out(r->bus, r->at + sizeof(*head), r->text, head->topic_n + head->data_n);
-	return still_there(r->bus, r->at);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&r->bus->limit, __ATOMIC_RELAXED) - r->at <= BUS_SIZE;
 }
 
 /* Hands on the next message. False: none. */

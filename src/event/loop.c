@@ -214,9 +214,15 @@ static void on_signals(struct watch *w, uint32_t events)
 int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	void (*fn)(struct sig *s, const struct signalfd_siginfo *info))
 {
-	sigset_t before;
+	sigset_t own, before;
 	int rc;
 
+	sigemptyset(&own);
+	for (const int *n = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
+		*n != 0; n++)
+		sigaddset(&own, *n);
+	if (set == NULL)
+		set = &own;
 	*s = (struct sig){ .watch.fn = on_signals, .fn = fn };
 	rc = -pthread_sigmask(SIG_BLOCK, set, &before);
 	if (rc != 0)

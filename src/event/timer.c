@@ -3,7 +3,7 @@
  * bits, so every slot is ahead of now and the lowest used level comes first; a slot of a higher
  * level is spread over the lower ones when now reaches it. Only the loop advances it.
  */
-#include "event/timer.h"
+#include "event/loop.h"
 
 #include <limits.h>
 

@@ -1,6 +1,6 @@
 /*
  * places: the number of files that a worker may have open for responses and uploads, and their
- * shares: an account a part of the free ones (share/budget.h), and a connection, within that,
+ * shares: an account a part of the free ones (share/account.h), and a connection, within that,
  * PLACES_SHARE. A response lends its place between reads: a request without one gets a lent one, of
  * its own account or of the account that holds most, the one unread for longest. One never read is
  * not taken at once, unless its peer takes no bytes. Without one, requests wait: clients take

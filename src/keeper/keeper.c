@@ -446,17 +446,8 @@ static void stop_building(struct keeper *k)
 
 static int keeper_start(struct keeper *k)
 {
-	sigset_t set;
-	int rc;
+	int rc = sig_init(&k->sig, &k->loop, NULL, on_signal);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	rc = sig_init(&k->sig, &k->loop, &set, on_signal);
 	if (rc < 0)
 		return rc;
 	k->master.leave = on_master;

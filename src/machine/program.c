@@ -18,21 +18,15 @@ static const char *const single_use[] = {
 	"H2D_UPGRADE=", "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES="
 };
 
-static size_t program_count(char **list)
-{
-	size_t n = 0;
-
-	while (list[n] != NULL)
-		n++;
-	return n;
-}
-
 /* A copy has room for some more before the NULL. */
 static char **program_copy(char **list)
 {
-	size_t n = program_count(list);
-	char **out = calloc(n + VARIABLES + 1, sizeof(*out));
+	size_t n = 0;
+	char **out;
 
+	while (list[n] != NULL)
+		n++;
+	out = calloc(n + VARIABLES + 1, sizeof(*out));
 	if (out != NULL)
 		memcpy(out, list, n * sizeof(*out));
 	return out;
@@ -47,15 +41,10 @@ int program_keep(struct program *p, char **argv)
 	return -ENOMEM;
 }
 
-static int begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 static int is_single_use(const char *variable)
 {
 	for (size_t i = 0; i < sizeof(single_use) / sizeof(single_use[0]); i++)
-		if (begins(variable, single_use[i]))
+		if (strncmp(variable, single_use[i], strlen(single_use[i])) == 0)
 			return 1;
 	return 0;
 }
@@ -96,9 +85,7 @@ int program_exec(const struct program *p, const char *const *variables)
 	if (env == NULL)
 		return -ENOMEM;
 	for (char **v = p->env; *v != NULL; v++) {
-		env[n] = *v;
-		if (begins(*v, "WATCHDOG_PID="))
-			env[n] = watchdog;
+		env[n] = strncmp(*v, "WATCHDOG_PID=", 13) == 0 ? watchdog : *v;
 		n += !is_single_use(*v);
 	}
 	snprintf(watchdog, sizeof(watchdog), "WATCHDOG_PID=%d", (int)getpid());

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -125,16 +126,11 @@ static void close_ctl(struct child *c)
 	c->ctl.fd = -1;
 }
 
-static bool may_say(const struct child *c, uint32_t type)
-{
-	return type < 32 && (c->kind->says & CHILD_SAYS(type)) != 0;
-}
-
 static void on_message(struct child *c, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	bool taken = false;
 
-	if (!may_say(c, msg->type)) {
+	if (msg->type >= 32 || !(c->kind->says & CHILD_SAYS(msg->type))) {
 		log_peer(LEVEL_ERROR, "process %d: unknown message %u ignored", (int)c->pid,
 			msg->type);
 	} else if (msg->type == CTL_LINE && c->heard.lines++ >= LINES) {
@@ -149,12 +145,6 @@ static void on_message(struct child *c, const struct ctl_msg *msg, const int *fd
 	}
 	if (!taken && nfds > 0)
 		ctl_discard(fds, nfds);
-}
-
-/* Only the keeper sends some: its images. */
-static bool may_send_fds(const struct child *c)
-{
-	return c->kind->says & CHILD_SAYS(CTL_IMAGE);
 }
 
 /* Ends reading from it. */
@@ -199,7 +189,8 @@ static void on_ctl(struct watch *w, uint32_t events)
 	(void)events;
 	while (w->active && hear_one(c) && (rc = ctl_recv(w->fd, &msg, fds, &nfds)) != -EAGAIN) {
 		if (rc > 0) {
-			if (nfds > 0 && !may_send_fds(c))
+			/* Only the keeper sends some: its images. */
+			if (nfds > 0 && !(c->kind->says & CHILD_SAYS(CTL_IMAGE)))
 				end_sender(c, fds, nfds);
 			else
 				on_message(c, &msg, fds, nfds);
@@ -281,4 +272,52 @@ void child_kill(const struct child *c, int signo)
 {
 	if (c->pid != 0)
 		c->env->kill(c->pid, signo);
+}
+
+/* --- restarts ----------------------------------------------------------------------------------
+ */
+
+unsigned reap_delay(struct reap *r, const struct reap_policy *policy, uint64_t now)
+{
+	uint64_t *oldest = &r->died[r->deaths % REAP_FREE];
+	bool often = r->deaths >= REAP_FREE && now - *oldest < REAP_WINDOW_MS;
+
+	*oldest = now;
+	r->deaths++;
+	if (!often)
+		r->delay = 0;
+	else if (r->delay == 0)
+		r->delay = policy->first;
+	else if (r->delay < policy->most / 2)
+		r->delay *= 2;
+	else
+		r->delay = policy->most;
+	return r->delay;
+}
+
+void reap_describe(int status, char *buf, unsigned size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(buf, size, "killed by signal %d (%s)%s", WTERMSIG(status),
+			strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		snprintf(buf, size, "exited with status %d", WEXITSTATUS(status));
+}
+
+bool reap_is_crash(int status)
+{
+	if (!WIFSIGNALED(status))
+		return false;
+	switch (WTERMSIG(status)) {
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGSEGV:
+	case SIGSYS:
+	case SIGTRAP:
+		return true;
+	default:
+		return false;
+	}
 }

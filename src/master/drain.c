@@ -27,34 +27,16 @@ enum {
 	UNBORN_MS = 1000, /* for one that is not up to obey SIGTERM: meanwhile it holds sockets */
 };
 
-static void each(struct gen *g, void (*fn)(struct child *c))
-{
-	GEN_FOREACH(c, g)
-		fn(c);
-}
-
 /* A process that is not up has no work to finish, and may never read a message. */
 static bool is_unborn(const struct child *c)
 {
 	return c->state == CHILD_START;
 }
 
-static void drain_ask(struct child *c)
+static void kill_all(struct gen *g, int signo)
 {
-	if (is_unborn(c))
-		child_kill(c, SIGTERM);
-	else if (c->pid != 0)
-		child_send(c, DUE_DRAIN);
-}
-
-static void terminate(struct child *c)
-{
-	child_kill(c, SIGTERM);
-}
-
-static void slay(struct child *c)
-{
-	child_kill(c, SIGKILL);
+	GEN_FOREACH(c, g)
+		child_kill(c, signo);
 }
 
 static void slay_unborn(struct child *c)
@@ -66,7 +48,7 @@ static void slay_unborn(struct child *c)
 	child_name(c, who, sizeof(who));
 	log_warn("%s (process %d, generation %u) ignored SIGTERM while starting; killing it", who,
 		(int)c->pid, c->gen->number);
-	slay(c);
+	child_kill(c, SIGKILL);
 }
 
 static void drain_arm(struct gen *g, uint64_t at)
@@ -80,18 +62,19 @@ static void on_deadline(struct timer *t)
 
 	if (g->unborn) {
 		g->unborn = false;
-		each(g, slay_unborn);
+		GEN_FOREACH(c, g)
+			slay_unborn(c);
 		drain_arm(g, g->until);
 		return;
 	}
 	if (g->terminated) {
 		log_error("generation %u ignores SIGTERM; killing it", g->number);
-		each(g, slay);
+		kill_all(g, SIGKILL);
 	} else {
 		log_warn("generation %u exceeds %s; terminating it", g->number,
 			conf_drain_key(g->stops));
 		g->terminated = true;
-		each(g, terminate);
+		kill_all(g, SIGTERM);
 	}
 	drain_arm(g, clock_ms() + OVERSTAY_MS);
 }
@@ -105,7 +88,8 @@ static void drain_leave(struct gen *g)
 	gen_let_go(g);
 	loan_forget(g);
 	timer_init(&g->deadline, on_deadline);
-	each(g, launch_cancel);
+	GEN_FOREACH(c, g)
+		launch_cancel(c);
 }
 
 /* Ends g's processes now. */
@@ -116,7 +100,7 @@ static void drain_cut(struct gen *g)
 		g->terminated = true;
 		g->unborn = false;
 		drain_arm(g, clock_ms() + CUT_MS);
-		each(g, terminate);
+		kill_all(g, SIGTERM);
 	}
 	drain_check(g);
 }
@@ -157,7 +141,11 @@ void drain_begin(struct gen *g, bool stop)
 	GEN_FOREACH(c, g)
 		g->unborn |= is_unborn(c);
 	drain_arm(g, g->unborn ? now + UNBORN_MS : g->until);
-	each(g, drain_ask);
+	GEN_FOREACH(c, g)
+		if (is_unborn(c))
+			child_kill(c, SIGTERM);
+		else if (c->pid != 0)
+			child_send(c, DUE_DRAIN);
 	drain_check(g);
 }
 
@@ -291,9 +279,7 @@ bool drain_announce(struct master *m)
 	notify_stopping("shutting down");
 	health_set(m, BOARD_HEALTH_LEAVING, true);
 	timer_arm(&m->loop.wheel, &m->leave.delay, clock_ms() + delay * 1000);
-	GEN_FOREACH(c, m->current)
-		if (c->kind->gets & CHILD_SERVE)
-			child_send(c, DUE_SERVE);
+	gen_send(m->current, CHILD_SERVE, DUE_SERVE);
 	return true;
 }
 
@@ -338,7 +324,8 @@ void drain_yield(struct master *m)
 	close_reign(m);
 	notify_hold(true); /* sockets closed here stay in the store */
 	LIST_FOREACH(node, &m->gens.all) {
-		each(LIST_ENTRY(node, struct gen, node), child_disown);
+		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+			child_disown(c);
 		drain_end(LIST_ENTRY(node, struct gen, node));
 	}
 }

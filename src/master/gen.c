@@ -146,6 +146,13 @@ failed:
 	return NULL;
 }
 
+void gen_send(struct gen *g, unsigned gets, unsigned due)
+{
+	GEN_FOREACH(c, g)
+		if (c->pid != 0 && c->kind->gets & gets)
+			child_send(c, due);
+}
+
 bool gen_is_up(const struct gen *g)
 {
 	GEN_FOREACH(c, g)
@@ -305,12 +312,6 @@ uint64_t gen_closing(const struct gen *g, const struct sockets *all)
 	return closing;
 }
 
-/* All workers share the one socket of a unix address; others are distributed evenly. */
-static unsigned listener_step(const struct gen *g, const struct listener *l)
-{
-	return l->shared ? l->nslots : g->nworkers;
-}
-
 /* Sockets opened for a generation being built are not for the serving one. */
 static unsigned count_slots(const struct gen *g, const struct sockets_entry *e)
 {
@@ -358,7 +359,9 @@ static unsigned worker_listeners(const struct gen *g, unsigned slot, struct work
 			out[n++] = listener_of(g, i, -1);
 			continue;
 		}
-		for (unsigned k = slot; k < count_slots(g, e); k += listener_step(g, &e->listener))
+		/* All workers share the one socket of a unix address; others are distributed. */
+		for (unsigned k = slot; k < count_slots(g, e);
+			k += e->listener.shared ? e->listener.nslots : g->nworkers)
 			out[n++] = listener_of(g, i, (int)k);
 	}
 	return n;
@@ -415,32 +418,18 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
 	memcpy(g->image_fds, fds, (size_t)nfds * sizeof(*fds));
 }
 
-/* The process that makes images; 0: none. */
-static pid_t image_maker(const struct gen *g)
-{
-	GEN_FOREACH(c, g)
-		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
-			return c->pid;
-	return 0;
-}
-
-/* The process that accepts for all workers; 0: none. */
-static pid_t acceptor(const struct gen *g)
-{
-	GEN_FOREACH(c, g)
-		if (c->kind->gets & CHILD_INBOXES)
-			return c->pid;
-	return 0;
-}
-
 void gen_show(const struct gen *g, struct board_head *h)
 {
 	if (g == NULL)
 		return;
 	h->generation = g->number;
-	h->keeper_pid = (uint32_t)image_maker(g);
 	h->dispatch = (uint32_t)g->conf->dispatch;
-	h->acceptor_pid = (uint32_t)acceptor(g);
+	h->keeper_pid = h->acceptor_pid = 0;
+	GEN_FOREACH(c, g)
+		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
+			h->keeper_pid = (uint32_t)c->pid;
+		else if (c->kind->gets & CHILD_INBOXES)
+			h->acceptor_pid = (uint32_t)c->pid;
 	h->building = g->conf->cache.max_size > 0 && g->image.arg == 0;
 	h->cache = g->facts;
 	/* Until a new generation has its own, its predecessor's is the newest. */

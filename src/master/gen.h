@@ -100,6 +100,9 @@ struct gen {
 #define GEN_FOREACH(c, g) \
 	for (struct child *c = (g)->children; c < (g)->children + (g)->nchildren; c++)
 
+/* Makes these messages (DUE_…) due to g's processes of the kinds that get any of gets. */
+void gen_send(struct gen *g, unsigned gets, unsigned due);
+
 /*
  * Reads the configuration, checks it, opens its logs, makes places for the processes of these
  * kinds. NULL after at least one fault.

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "master/doubts.h"
 #include "master/master_state.h"
-#include "master/watchdog.h"
 
 enum {
 	/* A keeper's numbers exceed those of the one before, which may continue for a while. */
@@ -55,7 +54,7 @@ int launch(struct child *c)
 	struct master *m = g->master;
 	int rc;
 
-	watchdog_reset(c);
+	c->watchdog = (struct watchdog){ 0 };
 	if (c->kind->gets & CHILD_DOUBTS)
 		doubts_mend(g);
 	if (c->kind->says & CHILD_SAYS(CTL_CACHE))

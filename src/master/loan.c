@@ -28,11 +28,6 @@ struct loan {
 #define LOAN(n) LIST_ENTRY(n, struct loan, node)
 #define GEN(n)  LIST_ENTRY(n, struct gen, node)
 
-static bool is_due(const struct loan *l)
-{
-	return l->ending ? l->told > 0 : l->told < l->n;
-}
-
 /* The loan of from's sockets to a neighbour in generation g (to; NULL: any); NULL: none. */
 static struct loan *loan_find(const struct gen *g, const struct child *from, const struct child *to)
 {
@@ -45,9 +40,12 @@ static struct loan *loan_find(const struct gen *g, const struct child *from, con
 /* A loan that `to` must be told of. */
 static struct loan *find_due(const struct child *to)
 {
-	LIST_FOREACH(node, &to->gen->loans)
-		if (LOAN(node)->to == to && is_due(LOAN(node)))
-			return LOAN(node);
+	LIST_FOREACH(node, &to->gen->loans) {
+		struct loan *l = LOAN(node);
+
+		if (l->to == to && (l->ending ? l->told > 0 : l->told < l->n))
+			return l;
+	}
 	return NULL;
 }
 
@@ -245,11 +243,22 @@ static void offer_to_all(const struct child *from)
 		loan_say(from, "the workers accept");
 }
 
-static void take_back(const struct child *from)
+/* Tells the neighbours only then: a message that is sent may free other loans. */
+static void take_back(struct gen *g)
 {
-	LIST_FOREACH(node, &from->gen->loans)
-		if (LOAN(node)->from == from && !LOAN(node)->ending)
-			loan_end(LOAN(node));
+	bool any = false;
+
+	LIST_FOREACH(node, &g->loans) {
+		struct loan *l = LOAN(node);
+
+		if (l->from == NULL || l->from->gen != g || l->from->state != CHILD_UP || l->ending)
+			continue;
+		l->ending = any = true;
+		if (l->told == 0)
+			loan_free(l);
+	}
+	if (any)
+		gen_send(g, CHILD_LISTENERS, DUE_LOANS);
 }
 
 /* --- inboxes of generations that leave -------------------------------------------------------- */
@@ -323,10 +332,9 @@ void loan_offer(struct gen *g)
 {
 	if (g->state != GEN_SERVE)
 		return;
+	take_back(g);
 	GEN_FOREACH(c, g) {
-		if (c->state == CHILD_UP)
-			take_back(c);
-		else if (is_away(c) && accepts_for_all(c))
+		if (is_away(c) && accepts_for_all(c))
 			offer_to_all(c);
 		else if (is_away(c) && c->kind->gets & CHILD_LISTENERS)
 			offer(c);

@@ -81,21 +81,6 @@ static void show_requests(struct board *board)
 	__atomic_store_n(&h->seconds, h->seconds + 1, __ATOMIC_RELEASE);
 }
 
-static void show_use(struct board *board)
-{
-	struct process_use use;
-
-	process_use_read(&use);
-	__atomic_store_n(&board->head.use.memory, use.memory, __ATOMIC_RELAXED);
-	__atomic_store_n(&board->head.use.descriptors, use.descriptors, __ATOMIC_RELAXED);
-}
-
-static void tell_what_expires(const struct master *m)
-{
-	if (m->current != NULL && m->current->state == GEN_SERVE)
-		gen_resources_expire(&m->current->resources, conf_fault_log, NULL);
-}
-
 static void on_second(struct timer *t)
 {
 	struct master *m = LIST_ENTRY(t, struct master, second);
@@ -106,23 +91,16 @@ static void on_second(struct timer *t)
 	watchdog_second(m);
 	pidfile_retry(&m->pidfile);
 	show_requests(m->shared.board);
-	show_use(m->shared.board);
+	process_use_read(&m->shared.board->head.use);
 	health_look(m);
 	mend_second(m);
 	tickets_second(m);
 	changes_second(m);
-	tell_what_expires(m);
+	if (m->current != NULL && m->current->state == GEN_SERVE)
+		gen_resources_expire(&m->current->resources, conf_fault_log, NULL);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
-
-static int watch_signals(struct master *m)
-{
-	sigset_t set;
-
-	master_signal_set(&set);
-	return sig_init(&m->sig, &m->loop, &set, on_signal);
-}
 
 /* Connections are descriptors, and the usual soft limit is far below worker-connections. */
 static void raise_limit(void)
@@ -159,6 +137,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		.pidfile = PIDFILE_NONE,
 		.next_image = 1,
 	};
+	sigset_t set;
 	int rc;
 
 	log_who("master");
@@ -190,7 +169,8 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	m.shared.board->head.started = (uint64_t)clock_wall().tv_sec;
 	timer_init(&m.second, on_second);
 	timer_arm(&m.loop.wheel, &m.second, clock_ms() + SECOND_MS);
-	rc = watch_signals(&m);
+	master_signal_set(&set);
+	rc = sig_init(&m.sig, &m.loop, &set, on_signal);
 	if (rc == 0)
 		rc = master_begin(&m);
 	if (rc < 0) {

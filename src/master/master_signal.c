@@ -44,12 +44,11 @@ static void quit(struct master *m)
 /* Without a keeper of the sockets for the next master, it is the graceful end. */
 static void yield(struct master *m)
 {
-	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on()) {
-		quit(m);
-		return;
-	}
 	succession_abort(m);
-	drain_yield(m);
+	if (m->current == NULL || m->phase == MASTER_LEAVE || !fdstore_is_on())
+		quit(m);
+	else
+		drain_yield(m);
 }
 
 static void drain(struct master *m)
@@ -137,15 +136,6 @@ const char *master_signal_name(int signo)
 	return name != NULL ? name : "unknown";
 }
 
-/*
- * Container managers send only TERM, and give time to finish: the first process of one takes it for
- * QUIT, once.
- */
-static bool is_container(const struct master *m)
-{
-	return getpid() == 1 && !master_is_leaving(m);
-}
-
 void master_signal(struct master *m, int signo)
 {
 	enum master_wish wish;
@@ -154,7 +144,8 @@ void master_signal(struct master *m, int signo)
 		reopen_logs(m);
 		return;
 	}
-	if (signo == SIGTERM && is_container(m))
+	/* Container managers send only TERM, and give time to finish. */
+	if (signo == SIGTERM && getpid() == 1 && !master_is_leaving(m))
 		signo = SIGQUIT;
 	wish = wish_of(signo);
 	if (wish == MASTER_WISHES)

@@ -11,13 +11,6 @@
 
 #define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
-static void tell_processes(struct master *m)
-{
-	GEN_FOREACH(c, m->current)
-		if (c->pid != 0 && c->kind->gets & (CHILD_LISTENERS | CHILD_INBOXES))
-			child_send(c, DUE_SOCKETS);
-}
-
 /* The service manager, which may have it too, identifies a unix socket by its file. */
 static int mend_stored(struct sockets_entry *e, unsigned slot, char *err, size_t errsize)
 {
@@ -48,7 +41,7 @@ static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
 	if (rc == 0)
 		balance_apply(m);
 	else
-		tell_processes(m);
+		gen_send(m->current, CHILD_LISTENERS | CHILD_INBOXES, DUE_SOCKETS);
 }
 
 static void look_at(struct master *m, struct sockets_entry *e)

@@ -55,8 +55,8 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 	complain(ctx, conf_fault_prefix(pos), text);
 }
 
-/* The request is over. The service manager is told before `h2d -s reload` can see it. */
-static void reload_finish(struct master *m, bool ok)
+/* The service manager is told before `h2d -s reload` can see it. */
+void reload_finish(struct master *m, bool ok)
 {
 	char text[128];
 
@@ -190,8 +190,7 @@ static void log_urls(const struct gen *g)
 	strbuf_fini(&urls);
 }
 
-/* --- a generation comes to serve ----------------------------------------------------------------
- */
+/* --- a generation comes to serve -------------------------------------------------------------- */
 
 static void log_serving(struct master *m, const struct gen *old)
 {
@@ -203,13 +202,6 @@ static void log_serving(struct master *m, const struct gen *old)
 	sandbox_log(g->conf);
 	if (g->conf->path == NULL && old == NULL)
 		log_urls(g);
-}
-
-static void tell_workers(struct master *m)
-{
-	GEN_FOREACH(c, m->current)
-		if (c->kind->gets & CHILD_SERVE)
-			child_send(c, DUE_SERVE);
 }
 
 /* The order matters. */
@@ -230,7 +222,7 @@ static void serve(struct master *m, const struct gen *old)
 	/* The kernel chooses among listening sockets. */
 	balance_apply(m);
 	shrink_begin(m);
-	tell_workers(m);
+	gen_send(m->current, CHILD_SERVE, DUE_SERVE);
 }
 
 void reload_commit(struct gen *g)
@@ -247,11 +239,6 @@ void reload_commit(struct gen *g)
 		outcome_replaced(m, old);
 		drain_begin(old, false);
 	}
-}
-
-void reload_done(struct master *m)
-{
-	reload_finish(m, true);
 }
 
 static void on_limit(struct timer *t)

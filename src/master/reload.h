@@ -12,11 +12,12 @@ void reload_init(struct master *m);
 /* Begins to build a generation. The log, the status file and the board have the outcome. */
 void reload_begin(struct master *m);
 
-/* The starting g is up: it serves from now on, and the one before drains. reload_done() is due. */
+/* The starting g is up: it serves from now on, and the one before drains. reload_finish(m, true) is
+ * due. */
 void reload_commit(struct gen *g);
 
-/* Ends the request whose generation serves. */
-void reload_done(struct master *m);
+/* Ends the request. */
+void reload_finish(struct master *m, bool ok);
 
 /* The starting g has failed: it ends, and the one before stays. */
 void reload_fail(struct gen *g, const char *why);

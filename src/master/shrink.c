@@ -40,13 +40,6 @@ static bool has_surplus(const struct master *m)
 	return false;
 }
 
-/* True: only the workers of the serving generation have the sockets, each its own. */
-static bool is_settled(const struct master *m)
-{
-	return master_is_alone(m) && m->gens.n == 1 && list_empty(&m->current->loans) &&
-	       gen_is_up(m->current);
-}
-
 /* Steers new connections away. True: the kernel moves queued ones, too, if they are closed. */
 static bool steer_away(struct master *m)
 {
@@ -101,16 +94,6 @@ static void close_surplus(struct sockets_entry *e)
 		fdstore_put(&e->listener);
 }
 
-static void close_all(struct master *m)
-{
-	LIST_FOREACH(node, &m->sockets.all)
-		close_surplus(ENTRY(node));
-	GEN_FOREACH(c, m->current)
-		if (c->pid != 0 && c->kind->gets & CHILD_LISTENERS)
-			child_send(c, DUE_UNLISTEN);
-	log_notice("closed the sockets of slots without a worker");
-}
-
 bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	const struct gen *g = c->gen;
@@ -146,11 +129,16 @@ static void shrink_look(struct timer *t)
 
 	if (!has_surplus(m)) {
 		balance_apply(m); /* restores the state before they were closed */
-	} else if (!is_settled(m)) {
+	} else if (!master_is_alone(m) || m->gens.n > 1 || !list_empty(&m->current->loans) ||
+		   !gen_is_up(m->current)) {
+		/* Other processes have the sockets, too. */
 		m->shrink.quiet_from = 0;
 		shrink_arm(m, LOOK_MS);
 	} else if (steer_away(m) || await_quiet(m)) {
-		close_all(m);
+		LIST_FOREACH(node, &m->sockets.all)
+			close_surplus(ENTRY(node));
+		gen_send(m->current, CHILD_LISTENERS, DUE_UNLISTEN);
+		log_notice("closed the sockets of slots without a worker");
 		shrink_arm(m, SETTLE_MS);
 	} else {
 		shrink_arm(m, LOOK_MS);
@@ -200,20 +188,14 @@ static int attach_all(const struct master *m)
 	return rc;
 }
 
-static void balance_refuse(struct gen *g, int rc)
-{
-	log_warn("balance = %s: %s; balancing connections by hash", conf_balance_name(g->balance),
-		strerror(-rc));
-	g->balance = BALANCE_HASH;
-}
-
 void balance_apply(struct master *m)
 {
 	struct gen *g = m->current;
 	int rc = attach_all(m);
 
 	if (rc < 0 && g->balance == BALANCE_CPU) {
-		balance_refuse(g, rc);
+		log_warn("balance = cpu: %s; balancing connections by hash", strerror(-rc));
+		g->balance = BALANCE_HASH;
 		attach_all(m);
 	}
 	if (g->balance != m->shared.board->head.balance)

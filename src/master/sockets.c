@@ -340,13 +340,6 @@ bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 	return false;
 }
 
-/* The queue stays, except those of sockets opened beside a passed one. */
-static void leave_entry(struct sockets_entry *e)
-{
-	e->emptied = e->passed && !e->listener.shared && e->listener.nslots > 1;
-	listener_close(&e->listener);
-}
-
 void sockets_disown(struct sockets *s)
 {
 	LIST_FOREACH(node, &s->all)
@@ -358,11 +351,16 @@ void sockets_close(struct sockets *s)
 	bool stored = false;
 
 	LIST_FOREACH(node, &s->all) {
-		stored |= ENTRY(node)->listener.mine && !ENTRY(node)->passed;
-		if (ENTRY(node)->listener.mine)
-			close_entry(ENTRY(node));
-		else
-			leave_entry(ENTRY(node));
+		struct sockets_entry *e = ENTRY(node);
+
+		if (e->listener.mine) {
+			stored |= !e->passed;
+			close_entry(e);
+			continue;
+		}
+		/* The queue stays, except those of sockets opened beside a passed one. */
+		e->emptied = e->passed && !e->listener.shared && e->listener.nslots > 1;
+		listener_close(&e->listener);
 	}
 	/* Sockets that workers close must then refuse, not queue without a reader. */
 	if (stored)

@@ -87,15 +87,6 @@ static const struct {
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static void find_tally(struct gifts *to, const struct child *c)
-{
-	struct tally **all = &c->gen->master->shared.tally;
-
-	if (c->board == NULL)
-		tally_free(all);
-	to->tally = *all;
-}
-
 int gifts_find(struct gifts *to, const struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
@@ -120,7 +111,9 @@ int gifts_find(struct gifts *to, const struct child *c, int ctl)
 	for (unsigned i = 0; i < GIFTS; i++)
 		if (c->kind->gets & rows[i].flag)
 			to->all[i] = rows[i].find(c);
-	find_tally(to, c);
+	if (c->board == NULL)
+		tally_free(&g->master->shared.tally);
+	to->tally = g->master->shared.tally;
 	to->listeners = gen_listeners(c, &to->nlisteners);
 	return to->listeners != NULL ? 0 : -ENOMEM;
 }

@@ -44,12 +44,6 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-static size_t format_gone(const struct status_gone *g, char *buf, size_t size)
-{
-	return (size_t)snprintf(buf, size, "gone %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
-		g->generation, g->drained, g->cut, g->refused);
-}
-
 static const char *result(bool ok)
 {
 	return ok ? "ok" : "failed";
@@ -66,8 +60,11 @@ static size_t format(const struct status *s, char *buf, size_t size)
 
 	if (s->drained)
 		n += (size_t)snprintf(buf + n, size - n, "drained 1\n");
-	for (int i = 0; i < STATUS_GONE && s->gone[i].generation != 0; i++)
-		n += format_gone(&s->gone[i], buf + n, size - n);
+	for (const struct status_gone *g = s->gone; g < s->gone + STATUS_GONE && g->generation != 0;
+		g++)
+		n += (size_t)snprintf(buf + n, size - n,
+			"gone %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", g->generation,
+			g->drained, g->cut, g->refused);
 	while (*line != '\0') {
 		size_t len = strcspn(line, "\n");
 
@@ -146,12 +143,6 @@ static bool parse_upgrade(struct status *s, char *value)
 	return status_number(value, &s->upgrade) && parse_result(how, &s->upgraded);
 }
 
-static bool parse_drained(struct status *s, const char *value)
-{
-	s->drained = true;
-	return strcmp(value, "1") == 0;
-}
-
 static bool parse_line(struct status *s, char *line)
 {
 	char *value = strchr(line, ' ');
@@ -174,7 +165,7 @@ static bool parse_line(struct status *s, char *line)
 	if (strcmp(line, "upgrade") == 0)
 		return parse_upgrade(s, value);
 	if (strcmp(line, "drained") == 0)
-		return parse_drained(s, value);
+		return s->drained = strcmp(value, "1") == 0;
 	if (strcmp(line, "text") == 0) {
 		status_add(s, value);
 		return true;

@@ -192,14 +192,6 @@ static void say_bye(struct master *m)
 			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
 }
 
-/* The service manager still accepts messages from this process. */
-static void unstore_listeners(const struct master *m)
-{
-	LIST_FOREACH(node, &m->sockets.all)
-		if (ENTRY(node)->gone)
-			fdstore_remove(&ENTRY(node)->listener);
-}
-
 /* Ours are closed before the workers close theirs: no process may have them and not serve them. */
 static void disown_listeners(struct master *m)
 {
@@ -217,7 +209,9 @@ static void on_taken(struct upgrade *u)
 {
 	struct master *m = master_of(u);
 
-	unstore_listeners(m);
+	LIST_FOREACH(node, &m->sockets.all)
+		if (ENTRY(node)->gone)
+			fdstore_remove(&ENTRY(node)->listener);
 	notify_main_pid(u->pid);
 	notify_hold(true);
 	disown_listeners(m);
@@ -233,9 +227,7 @@ static void take_tickets(struct passed *p)
 {
 	int fd = passed_take(p, TICKETS);
 
-	if (fd < 0)
-		return;
-	if (!tls_tickets_inherit(fd))
+	if (fd >= 0 && !tls_tickets_inherit(fd))
 		log_notice("session tickets: old keys are unusable; making new ones");
 	close(fd);
 }
@@ -363,7 +355,7 @@ static void on_bye(struct upgrade *u, const char *text)
 	describe_outcome(m);
 	m->outcome.next.upgrade = m->outcome.last.running;
 	m->outcome.next.upgraded = true;
-	reload_done(m);
+	reload_finish(m, true);
 }
 
 static void on_lost(struct upgrade *u)

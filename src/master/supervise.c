@@ -31,7 +31,7 @@ static void on_up(struct child *c)
 
 	if (g->state == GEN_START && gen_is_up(g) && !succession_ready(g->master)) {
 		reload_commit(g);
-		reload_done(g->master);
+		reload_finish(g->master, true);
 	}
 	loan_offer(g);
 }
@@ -132,8 +132,7 @@ static void on_died(struct child *c, pid_t pid, int status, enum child_state was
 	loan_offer(g);
 }
 
-/* --- the last warnings and errors, of all processes ---------------------------------------------
- */
+/* --- the last warnings and errors, of all processes ------------------------------------------- */
 
 static struct board_lines *own_lines;
 
@@ -200,9 +199,7 @@ static bool take_image(struct gen *g, const struct ctl_msg *msg, const int *fds,
 	gen_take_image(g, msg, fds, nfds);
 	if (m->next_image <= msg->arg)
 		m->next_image = msg->arg + 1;
-	GEN_FOREACH(c, g)
-		if (c->pid != 0 && c->kind->gets & CHILD_IMAGES)
-			child_send(c, DUE_IMAGE);
+	gen_send(g, CHILD_IMAGES, DUE_IMAGE);
 	log_debug("generation %u: image %llu", g->number, (unsigned long long)msg->arg);
 	gen_show(m->current, &m->shared.board->head);
 	health_look(m);

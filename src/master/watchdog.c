@@ -35,19 +35,6 @@ enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned li
 	return w->silent < limit + BEYOND_AFTER ? WATCHDOG_WAIT : WATCHDOG_BEYOND;
 }
 
-void watchdog_reset(struct child *c)
-{
-	c->watchdog = (struct watchdog){ 0 };
-}
-
-/* A start has its own limit; a kind that never ticks is not checked. */
-static bool is_watched(const struct child *c)
-{
-	if (c->state == CHILD_EMPTY || c->state == CHILD_START)
-		return false;
-	return c->board != NULL || (c->kind->says & CHILD_SAYS(CTL_TICK)) != 0;
-}
-
 static void end_stuck(struct child *c, unsigned limit)
 {
 	char who[32];
@@ -80,7 +67,9 @@ static bool look_at(struct child *c)
 	enum watchdog_step step;
 	char who[32];
 
-	if (!is_watched(c))
+	/* A start has its own limit; a kind that never ticks is not checked. */
+	if (c->state == CHILD_EMPTY || c->state == CHILD_START ||
+		(c->board == NULL && !(c->kind->says & CHILD_SAYS(CTL_TICK))))
 		return true;
 	step = watchdog_look(
 		&c->watchdog, c->board != NULL ? BOARD_LOAD(c->board->ticks) : c->ticks, limit);

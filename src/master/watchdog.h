@@ -12,9 +12,6 @@ struct master;
 /* Checks all processes; once a second. */
 void watchdog_second(struct master *m);
 
-/* c has a new process. */
-void watchdog_reset(struct child *c);
-
 /*
  * One look at a process that has ticked so often; limit: looks without a tick until it is stuck; 0:
  * never. Pure. Returns the next step:

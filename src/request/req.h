@@ -109,7 +109,7 @@ struct admin;      /* board/admin.h */
 struct api;        /* api/handler_worker.h */
 struct auth_queue; /* auth/auth_queue.h */
 struct gate;       /* request/gate.c */
-struct holding;    /* share/holding.h */
+struct holding;    /* share/tally.h */
 struct pace;       /* request/pace.h */
 struct pacer;      /* request/pace.h */
 struct params;     /* api/params.c */

@@ -314,14 +314,8 @@ static int make_slots(struct acceptor *a)
 static int start(struct acceptor *a)
 {
 	const struct gifts *args = a->args;
-	sigset_t set;
-	int rc;
+	int rc = sig_init(&a->sig, &a->loop, NULL, on_signal);
 
-	sigemptyset(&set);
-	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
-		*s != 0; s++)
-		sigaddset(&set, *s);
-	rc = sig_init(&a->sig, &a->loop, &set, on_signal);
 	if (rc == 0)
 		rc = make_slots(a);
 	if (rc < 0)

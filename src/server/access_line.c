@@ -2,12 +2,13 @@
  * access_line: copies by hand, as printf() is slow. It never writes an unescaped byte of a peer,
  * and never beyond ACCESS_LINE_MAX.
  */
-#include "server/access_line.h"
+#include "server/access_logs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/human.h"
 #include "base/utf8.h"
 #include "http/authority.h"
 #include "http/reason.h"
@@ -88,7 +89,7 @@ static void make_stamp(struct access_stamp *stamp, bool utc)
 	time_t now = clock_wall().tv_sec;
 	struct tm tm;
 
-	if (now == stamp->second)
+	if (now == stamp->second && *stamp->text != '\0')
 		return;
 	stamp->second = now;
 	if (utc)
@@ -291,26 +292,6 @@ static void pad(struct access_line *l, size_t from, size_t n)
 		access_line_put(l, SLICE(" "));
 }
 
-/* 1.2 KB, 15 MB: two digits are enough. */
-static void size_text(char *buf, size_t size, uint64_t bytes)
-{
-	const uint64_t next = 1024 * 1024 - 512; /* rounded to 1024 from here on */
-	const char *unit = "KMGTPE";
-	uint64_t tenths;
-
-	if (bytes < 1024) {
-		snprintf(buf, size, "%" PRIu64 " B", bytes);
-		return;
-	}
-	for (; bytes >= next; bytes >>= 10)
-		unit++;
-	tenths = (bytes * 10 + 512) / 1024;
-	if (tenths < 100)
-		snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " %cB", tenths / 10, tenths % 10, *unit);
-	else
-		snprintf(buf, size, "%" PRIu64 " %cB", (bytes + 512) / 1024, *unit);
-}
-
 static void time_text(char *buf, size_t size, uint64_t us)
 {
 	if (us >= 1000000)
@@ -341,7 +322,7 @@ static void put_status(struct access_line *l, int status)
 static void brief(struct access_line *l, const struct h2d_req *req)
 {
 	const struct req_record *r = &req->record;
-	char size[32], time[32], text[80];
+	char size[HUMAN_SIZE], time[32], text[96];
 	size_t from;
 
 	put_status(l, req->reply.status);
@@ -351,15 +332,10 @@ static void brief(struct access_line *l, const struct h2d_req *req)
 	pad(l, from, 6);
 	put_escaped(l, req->target);
 	pad(l, from, 46);
-	size_text(size, sizeof(size), r->bytes_out);
 	time_text(time, sizeof(time), r->ended_us - r->begun_us);
-	snprintf(text, sizeof(text), " %8s %9s%s\n", size, time, req->complete ? "" : " aborted");
+	snprintf(text, sizeof(text), " %8s %9s%s\n", human_size(size, r->bytes_out, "B"), time,
+		req->complete ? "" : " aborted");
 	access_line_put(l, slice_str(text));
-}
-
-void access_line_init(struct access_line *l)
-{
-	*l = (struct access_line){ .local.second = -1, .utc.second = -1 };
 }
 
 size_t access_line(

@@ -59,7 +59,6 @@ int access_logs_init(struct access_logs *l, struct loop *loop, const struct conf
 	const struct sites *sites, const int *fds, unsigned n)
 {
 	*l = (struct access_logs){ .sites = sites, .colours = wants_colours() };
-	access_line_init(&l->line);
 	H2D_ASSERT(sites->n == conf->nservers);
 	l->v = calloc(n + 1, sizeof(*l->v));
 	l->ways = calloc(conf->nservers + 1, sizeof(*l->ways));

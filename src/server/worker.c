@@ -175,15 +175,6 @@ static void worker_ask(void *ctx, struct lender *lender)
 	sessions_ask(&w->sessions, lender);
 }
 
-static void tell_use(struct board_slot *slot)
-{
-	struct process_use use;
-
-	process_use_read(&use);
-	__atomic_store_n(&slot->memory, use.memory, __ATOMIC_RELAXED);
-	__atomic_store_n(&slot->descriptors, use.descriptors, __ATOMIC_RELAXED);
-}
-
 static void every_second(struct timer *t)
 {
 	struct worker *w = LIST_ENTRY(t, struct worker, second);
@@ -191,7 +182,7 @@ static void every_second(struct timer *t)
 	__atomic_store_n(
 		&w->args->board_slot->ticks, w->args->board_slot->ticks + 1, __ATOMIC_RELAXED);
 	recent_second(&w->recent, w->args->board_slot);
-	tell_use(w->args->board_slot);
+	process_use_read(&w->args->board_slot->use);
 	w->http.date_s = clock_wall().tv_sec;
 	date_format(w->http.date_s, w->date);
 	log_tick(false);
@@ -303,11 +294,11 @@ static const char *worker_start(struct worker *w)
 	w->work_line = work_line_new(&w->loop, (unsigned)w->args->conf->limits.handler_threads);
 	if (w->work_line == NULL)
 		return "handler threads";
-	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections);
+	w->accounts = accounts_new(ACCOUNTS_MIN + (unsigned)w->args->conf->worker_connections,
+		&w->args->tally->keys, (unsigned)w->args->conf->limits.client_ipv6_prefix,
+		w->args->sites->exempt);
 	if (w->accounts == NULL)
 		return "accounts";
-	accounts_identify(w->accounts, &w->args->tally->keys,
-		(unsigned)w->args->conf->limits.client_ipv6_prefix, w->args->sites->exempt);
 	w->auth_queue = auth_queue_new(&w->loop, w->offload);
 	if (w->auth_queue == NULL)
 		return "passwords";

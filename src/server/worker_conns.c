@@ -15,6 +15,11 @@ static void put_lower(char *to, size_t size, const char *text)
 		to[i] = (char)tolower((unsigned char)text[i]);
 }
 
+static void put(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%s", text != NULL ? text : "");
+}
+
 /* The flags of the session, then those of all kinds. */
 static void put_flags(struct board_conn *row, const struct session_look *look)
 {
@@ -45,14 +50,12 @@ static void put_row(struct board_conn *row, const struct session_look *look)
 		addr_format(look->peer, row->client, sizeof(row->client));
 	else
 		put_lower(row->client, sizeof(row->client), addr_format_host(look->peer, host));
-	snprintf(row->subject, sizeof(row->subject), "%s",
-		look->subject != NULL ? look->subject : "");
-	snprintf(row->protocol, sizeof(row->protocol), "%s",
-		look->protocol != NULL ? look->protocol : "");
-	snprintf(row->transport, sizeof(row->transport), "%s", look->transport);
+	put(row->subject, sizeof(row->subject), look->subject);
+	put(row->protocol, sizeof(row->protocol), look->protocol);
+	put(row->transport, sizeof(row->transport), look->transport);
 	put_lower(row->state, sizeof(row->state), look->state);
-	snprintf(row->waits_for, sizeof(row->waits_for), "%s", look->waits_for);
-	snprintf(row->streams_wait_for, sizeof(row->streams_wait_for), "%s",
+	put(row->waits_for, sizeof(row->waits_for), look->waits_for);
+	put(row->streams_wait_for, sizeof(row->streams_wait_for),
 		proto_told_text(&look->told, why));
 	put_flags(row, look);
 	row->age_ms = look->age_ms;
@@ -66,11 +69,6 @@ static void put_row(struct board_conn *row, const struct session_look *look)
 	row->queued = look->queued;
 }
 
-static bool is_idle(const struct session *s)
-{
-	return session_speaks(s) && s->need.wait == PROTO_IDLE;
-}
-
 /* Puts the idle ones, or the others, as far as there is room for them; returns their number. */
 static unsigned put_those(struct board_conns *t, const struct sessions *all, bool idle)
 {
@@ -81,7 +79,8 @@ static unsigned put_those(struct board_conns *t, const struct sessions *all, boo
 		struct session_look look;
 		struct board_conn *row;
 
-		if (is_idle(s) != idle || s->state == SESSION_DEAD)
+		if ((session_speaks(s) && s->need.wait == PROTO_IDLE) != idle ||
+			s->state == SESSION_DEAD)
 			continue;
 		n++;
 		row = board_conns_add(t);
@@ -96,7 +95,6 @@ static unsigned put_those(struct board_conns *t, const struct sessions *all, boo
 void worker_conns_show(struct worker *w)
 {
 	struct board_conns *t = &w->args->board_slot->conns;
-
 	unsigned live;
 
 	board_conns_begin(t);

@@ -97,28 +97,17 @@ static void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 	worker_life_look(w);
 }
 
-static void worker_life_cut(struct worker *w)
-{
-	w->http.draining = true;
-	if (w->state != BOARD_DRAIN)
-		worker_go(w, BOARD_DRAIN);
-	cut(w);
-}
-
 static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 {
 	struct worker *w = LIST_ENTRY(s, struct worker, sig);
 
-	switch (info->ssi_signo) {
-	case SIGTERM:
-		worker_life_cut(w);
-		break;
-	case SIGQUIT:
+	if (info->ssi_signo == SIGTERM) {
+		w->http.draining = true;
+		if (w->state != BOARD_DRAIN)
+			worker_go(w, BOARD_DRAIN);
+		cut(w);
+	} else if (info->ssi_signo == SIGQUIT) {
 		worker_life_drain(w, true, 0);
-		break;
-	default: /* INT, HUP, USR1, USR2 are the master's: a terminal sends INT to the whole
-		  * group */
-		break;
 	}
 }
 
@@ -190,13 +179,7 @@ static void master_gone(struct ctl_link *l)
 
 int worker_life_open(struct worker *w)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (const int *s = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
-		*s != 0; s++)
-		sigaddset(&set, *s);
-	if (sig_init(&w->sig, &w->loop, &set, on_signal) < 0)
+	if (sig_init(&w->sig, &w->loop, NULL, on_signal) < 0)
 		return -1;
 	w->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
 	return ctl_link_open(&w->ctl, &w->loop, w->args->ctl);

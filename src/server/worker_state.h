@@ -17,7 +17,7 @@
 #include "server/dispatch.h"
 #include "server/worker.h"
 #include "session/sessions.h"
-#include "share/holding.h"
+#include "share/tally.h"
 
 /*
  * worker_strain: measures a worker's load: its share of a processor, and the delay of its loop.

@@ -50,18 +50,14 @@ static void worker_strain_look(struct timer *t)
 	timer_arm(&w->loop.wheel, t, clock_ms() + LOOK_MS);
 }
 
-static bool is_asked(const struct worker *w)
-{
-	for (unsigned i = 0; i < w->args->nlisteners; i++)
-		if (w->args->listeners[i].conf->haproxy_agent)
-			return true;
-	return false;
-}
-
 void worker_strain_start(struct worker *w)
 {
+	bool asked = false;
+
 	timer_init(&w->strain.timer, worker_strain_look);
-	if (!is_asked(w))
+	for (unsigned i = 0; i < w->args->nlisteners; i++)
+		asked |= w->args->listeners[i].conf->haproxy_agent;
+	if (!asked)
 		return;
 	w->strain.at_us = clock_read_us();
 	w->strain.used_us = used_us();

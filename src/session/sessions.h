@@ -6,7 +6,7 @@
 
 #include "event/loop.h"
 #include "session/session.h"
-#include "share/holding.h"
+#include "share/tally.h"
 
 /* Milliseconds. */
 struct session_timeouts {

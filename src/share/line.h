@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "share/budget.h"
+#include "share/account.h"
 
 /* A place in the line, or a part of the budget; a member of its owner. Neither when zeroed, but its
  * node needs list_init(). */

@@ -7,7 +7,7 @@
 #include "request/gate.h"
 #include "request/req_client.h"
 #include "request/trace.h"
-#include "share/holding.h"
+#include "share/tally.h"
 #include "store/store.h"
 
 /* --- a place ---------------------------------------------------------------------------------- */

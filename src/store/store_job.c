@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
-#include "share/holding.h"
+#include "share/tally.h"
 #include "store/store.h"
 #include "store/store_sweep.h"
 

@@ -71,22 +71,16 @@ static unsigned long passed_number(const char *variable, unsigned long max)
 	return *end == '\0' && n <= max ? n : 0;
 }
 
-/* The next of the names separated by colons; the one before, if empty. */
-static const char *next_name(char **rest, const char *before)
-{
-	const char *name = strsep(rest, ":");
-
-	return name != NULL && *name != '\0' ? name : before;
-}
-
 static void read_all(struct passed *p, unsigned n, char *names)
 {
-	const char *name = "no name";
+	const char *name = "no name", *next;
 
 	for (unsigned i = 0; i < n; i++) {
 		int fd = PASSED_FIRST + (int)i;
 
-		name = next_name(&names, name);
+		next = strsep(&names, ":");
+		if (next != NULL && *next != '\0')
+			name = next;
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && !passed_add(p, fd, name))
 			break;
 	}

@@ -90,14 +90,6 @@ static void hear_who_it_is(struct upgrade *u)
 		heard_pid(u, msg + 4);
 }
 
-/* Workers of a killed master finish accepted requests. */
-static void kill_it(struct upgrade *u)
-{
-	if (u->state == UPGRADE_BEGIN && u->channel.fd >= 0)
-		hear_who_it_is(u);
-	upgrade_signal(u, SIGKILL);
-}
-
 static void forget_it(struct upgrade *u)
 {
 	close_watch(u, &u->process);
@@ -106,7 +98,10 @@ static void forget_it(struct upgrade *u)
 
 static void upgrade_fail(struct upgrade *u, const char *why)
 {
-	kill_it(u);
+	if (u->state == UPGRADE_BEGIN && u->channel.fd >= 0)
+		hear_who_it_is(u);
+	/* Workers of a killed master finish accepted requests. */
+	upgrade_signal(u, SIGKILL);
 	close_channel(u);
 	if (u->state != UPGRADE_OFFERED) {
 		forget_it(u);
@@ -236,19 +231,16 @@ static const struct {
 	{ "bye ", IN(TAKEN), heard_bye },
 };
 
-static bool is_word(const char *what, const char *msg)
-{
-	size_t n = strlen(what);
-
-	return strncmp(msg, what, n) == 0 && (what[n - 1] == ' ' || msg[n] == '\0');
-}
-
 static void on_message(struct upgrade *u, const char *msg)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (upgrade_is(u, words[i].in) && is_word(words[i].what, msg) &&
-			words[i].heard(u, msg + strlen(words[i].what)))
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *what = words[i].what;
+		size_t n = strlen(what);
+
+		if (upgrade_is(u, words[i].in) && strncmp(msg, what, n) == 0 &&
+			(what[n - 1] == ' ' || msg[n] == '\0') && words[i].heard(u, msg + n))
 			return;
+	}
 	lose_other(u, "the new program sent an unknown message");
 }
 
@@ -340,16 +332,6 @@ static int start_program(struct upgrade *u, const struct program *program, const
 	_exit(EXIT_SUCCESS);
 }
 
-static int try_to_start(struct upgrade *u, const struct program *program, struct passed *p,
-	int channel, const char *variable)
-{
-	int rc = loop_watch(u->loop, &u->channel, EPOLLIN);
-
-	if (rc == 0 && !passed_add(p, channel, UPGRADE_CHANNEL))
-		rc = -ENOMEM;
-	return rc == 0 ? u->start(u, program, p, channel, variable) : rc;
-}
-
 void upgrade_begin(
 	struct upgrade *u, const struct program *program, struct passed *p, const char *variable)
 {
@@ -364,7 +346,11 @@ void upgrade_begin(
 		rc = -errno;
 	u->channel.fd = ends[0];
 	if (rc == 0)
-		rc = try_to_start(u, program, p, ends[1], variable);
+		rc = loop_watch(u->loop, &u->channel, EPOLLIN);
+	if (rc == 0 && !passed_add(p, ends[1], UPGRADE_CHANNEL))
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = u->start(u, program, p, ends[1], variable);
 	if (ends[1] >= 0)
 		close(ends[1]);
 	if (rc < 0)

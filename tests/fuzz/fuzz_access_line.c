@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "server/access_line.h"
+#include "server/access_logs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct http_conn conn = { .port = 8443 };
 	struct field fields[2];
 	struct h2d_req req = { .conn = &conn, .site = &site, .env = &env, .complete = true };
-	struct access_line line;
+	struct access_line line = { 0 };
 
 	clock_set(5000000, (struct timespec){ .tv_sec = 784111777 });
 	addr_parse_host(AF_INET, SLICE("192.0.2.7"), &conn.peer);
@@ -90,7 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	req.protocol = SLICE("HTTP/2.0");
 	req.reply.status = 200;
 	fill(&req, &conn, fields, slice_of((const char *)data, size));
-	access_line_init(&line);
 	for (enum access_format f = ACCESS_COMBINED; f <= ACCESS_SHORT; f++)
 		look_at(f, text, access_line(&line, f, &req, text));
 	return 0;

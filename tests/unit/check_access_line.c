@@ -1,5 +1,5 @@
 /* check_access_line: what each format says of a request, escaping, and where pieces are cut. */
-#include "server/access_line.h"
+#include "server/access_logs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void setup(void)
 		.record = { .bytes_out = 612, .begun_us = 1000, .ended_us = 2500 },
 		.complete = true,
 		.reply.status = 200 };
-	access_line_init(&line);
+	line = (struct access_line){ 0 };
 }
 
 static const char *made(enum access_format format)

@@ -30,7 +30,6 @@ static void setup(void)
 	clock_set(5000000, (struct timespec){ .tv_sec = 784111777, .tv_nsec = 7999999 });
 	ck_assert(addr_parse_host(AF_INET, SLICE("192.0.2.7"), &conn.peer));
 	conn.port = 443;
-	access_line_init(&line);
 	req = (struct h2d_req){ .protocol = SLICE("HTTP/2.0"),
 		.conn = &conn,
 		.env = &env,

@@ -4,18 +4,19 @@
 
 #include "base/clock.h"
 #include "share/account.h"
-#include "share/budget.h"
 #include "unit.h"
 
 enum { MAX = 64, SUM = 1000, LEAST = 4 };
 
 static struct accounts *all;
+static struct account_keys keys;
 static struct budget budget;
 
 static void setup(void)
 {
 	clock_set(1000 * 1000, (struct timespec){ 0 });
-	all = accounts_new(MAX);
+	ck_assert(account_keys_make(&keys));
+	all = accounts_new(MAX, &keys, 64, NULL);
 	ck_assert_ptr_nonnull(all);
 	budget_init(&budget, ACCOUNT_FILES, SUM, LEAST, 1);
 }
@@ -78,16 +79,12 @@ TEST_ROWS(client_is_an_address_or_a_network, clients)
 /* Two tables with the same keys, as two workers have, know a client by the same mark. */
 TEST_ROWS(marks, clients)
 {
-	struct accounts *other = accounts_new(MAX);
-	struct account_keys keys;
+	struct accounts *other = accounts_new(MAX, &keys, 64, NULL);
 	struct addr one = addr_of(clients[_i].one), two = addr_of(clients[_i].other);
 	struct account *a, *b;
 	bool exempt = true;
 
 	ck_assert_ptr_nonnull(other);
-	ck_assert(account_keys_make(&keys));
-	accounts_identify(all, &keys, 64, NULL);
-	accounts_identify(other, &keys, 64, NULL);
 	a = account_open(all, &one);
 	b = account_open(other, &two);
 	ck_assert_int_eq(a->mark == b->mark, clients[_i].same);
@@ -102,7 +99,8 @@ TEST(networks_of_other_sizes)
 {
 	struct account *a, *b, *c;
 
-	accounts_identify(all, &(struct account_keys){ .of[1].factor = 1 }, 56, NULL);
+	accounts_free(&all);
+	all = accounts_new(MAX, &keys, 56, NULL);
 	a = open_text("[2001:db8:0:1::1]:1");
 	b = open_text("[2001:db8:0:ff::1]:1");
 	c = open_text("[2001:db8:0:100::1]:1");

@@ -29,7 +29,7 @@ static void setup(void)
 	holding_init(&all.connections, ACCOUNT_CONNECTIONS, tally, "connections-per-client", 0);
 	other = (struct tally){ .table = tally->table, .keys = tally->keys };
 	ck_assert(tally_live(tally, clock_us()) && tally_live(&other, clock_us()));
-	all.accounts = accounts_new(64);
+	all.accounts = accounts_new(64, &tally->keys, 64, NULL);
 	sites = (struct sites){ 0 };
 	env = (struct http_env){ .sites = &sites, .tally = tally };
 }

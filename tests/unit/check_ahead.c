@@ -46,7 +46,7 @@ static void setup(void)
 {
 	now_ms = 0;
 	pass(1000);
-	all = accounts_new(100);
+	all = accounts_new(100, &(struct account_keys){ 0 }, 64, NULL);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		struct addr a;
 		char text[24];

@@ -83,7 +83,7 @@ static void setup(void)
 	offload = offload_new(&loop, 4);
 	queue = auth_queue_new(&loop, offload);
 	ck_assert_ptr_nonnull(queue);
-	accounts = accounts_new(ASKERS * 2);
+	accounts = accounts_new(ASKERS * 2, &(struct account_keys){ 0 }, 64, NULL);
 	ck_assert_ptr_nonnull(accounts);
 	auth = (struct auth){ .file = file };
 	memset(askers, 0, sizeof(askers));

@@ -176,8 +176,6 @@ TEST(nothing_and_nonsense)
 	ck_assert_double_eq_tol(quantile(0, 0, 0, 0, 0.5), -1, 1e-9);
 	ck_assert_double_eq_tol(quantile(-5, INT64_MIN, -1, -1, 0.5), -1, 1e-9);
 	ck_assert_double_eq_tol(quantile(-5, 2, -1, -1, 0.5), 15, 1e-9);
-	ck_assert_int_eq(histogram_count((const int64_t[]){ 1, -7, 2, 0 }, N), 3);
-	ck_assert_int_gt(histogram_count(mad, N), 0);
 	ck_assert_double_ge(histogram_quantile(bounds, N, mad, 0.5), 0);
 }
 

@@ -451,7 +451,7 @@ TEST(window_of_a_client)
 	static char body[200000];
 	struct addr proxy, client;
 	struct sites sites = sites_plain;
-	struct accounts *all = accounts_new(10);
+	struct accounts *all = accounts_new(10, &(struct account_keys){ 0 }, 64, NULL);
 	struct account *his;
 
 	sites.proxies.field = PROXIES_X_FORWARDED_FOR;

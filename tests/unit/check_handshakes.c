@@ -33,7 +33,7 @@ static void setup(void)
 
 	log_max = LEVEL_ERROR;
 	handshakes_init(&env.handshakes, PLACES);
-	accounts = accounts_new(10);
+	accounts = accounts_new(10, &(struct account_keys){ 0 }, 64, NULL);
 	for (int i = 0; i < 2; i++) {
 		struct addr addr;
 

@@ -21,9 +21,8 @@ static void know(const struct access *who)
 		account_close(&conn.account);
 		accounts_free(&all);
 	}
-	all = accounts_new(MANY);
+	all = accounts_new(MANY, &keys, 64, who);
 	ck_assert_ptr_nonnull(all);
-	accounts_identify(all, &keys, 64, who);
 	env.accounts = all;
 	conn.account = account_open(all, &conn.peer);
 }

@@ -26,7 +26,7 @@ static void at(uint64_t ms)
 
 static void setup(void)
 {
-	all = accounts_new(CLIENTS);
+	all = accounts_new(CLIENTS, &(struct account_keys){ 0 }, 64, NULL);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		struct addr a = { .in.sin_family = AF_INET, .in.sin_addr.s_addr = i };
 

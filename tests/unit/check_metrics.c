@@ -63,8 +63,8 @@ TEST(by_slot)
 	board->head.keeper_pid = 1;
 	old->counters.requests = 5;
 	old->counters.connections = 2;
-	old->memory = 4000;
-	old->descriptors = 12;
+	old->use.memory = 4000;
+	old->use.descriptors = 12;
 	dead->counters.requests = 11;
 	dead->counters.connections = 9;
 	dead->slot = 7; /* a lie */
@@ -72,7 +72,7 @@ TEST(by_slot)
 	next = board_take(board, 0, 2);
 	next->counters.requests = 3;
 	next->counters.connections = 1;
-	next->memory = 3000;
+	next->use.memory = 3000;
 	next->counters.responses_4xx = 3;
 	t = text(METRICS_TEXT);
 	EXPECT(t, "h2d_requests_total{worker=\"0\"} 8");

@@ -45,8 +45,7 @@ static void setup(void)
 	pacer_init(&pacer, &loop);
 	tally = tally_new();
 	ck_assert(account_keys_make(&keys));
-	all = accounts_new(10);
-	accounts_identify(all, &keys, 64, NULL);
+	all = accounts_new(10, &keys, 64, NULL);
 	client = conn.peer;
 	conn.account = account_open(all, &client);
 	had = (struct pace_conn){ 0 };

@@ -35,7 +35,7 @@ static void setup(void)
 {
 	ck_assert_int_eq(loop_init(&loop), 0);
 	places_init(&all, &loop);
-	clients = accounts_new(CONNS);
+	clients = accounts_new(CONNS, &(struct account_keys){ 0 }, 64, NULL);
 	backs = 0;
 	late = false;
 	for (unsigned i = 0; i < CONNS; i++) {

@@ -1,5 +1,5 @@
 /* check_reap: the respawn policy under a clock of our own, and wait(2) statuses in words. */
-#include "machine/reap.h"
+#include "master/child.h"
 
 #include <signal.h>
 #include <string.h>

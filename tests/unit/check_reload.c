@@ -272,12 +272,26 @@ static struct fake *worker(unsigned slot, uint32_t generation)
 	return find("worker", slot, generation);
 }
 
-static void hear(const struct fake *f, const struct ctl_msg *msg)
+static void hear_with(const struct fake *f, const struct ctl_msg *msg, int nfds)
 {
+	static const int fds[IMAGE_FDS]; /* stdin */
 	struct watch *w = &f->place->ctl;
 
-	ck_assert_int_eq(ctl_send(f->ctl, msg, NULL, 0), 0);
+	ck_assert_int_eq(ctl_send(f->ctl, msg, fds, nfds), 0);
 	w->fn(w, EPOLLIN);
+}
+
+static void hear(const struct fake *f, const struct ctl_msg *msg)
+{
+	hear_with(f, msg, 0);
+}
+
+/* The keeper of the first generation has made an image. */
+static void hear_image(uint64_t number, int nfds)
+{
+	const struct ctl_msg msg = { .type = CTL_IMAGE, .arg = number, .size = 1 };
+
+	hear_with(find("keeper", 0, 1), &msg, nfds);
 }
 
 static void up(const struct fake *f)
@@ -371,6 +385,15 @@ static void start(void)
 	up(worker(0, 1));
 	ck_assert_int_eq(m.phase, MASTER_SERVE);
 	ck_assert_uint_eq(m.current->number, 1);
+}
+
+/* As many as the kind has. */
+static void start_four(void)
+{
+	m.processes.kinds = four_workers;
+	reload_begin(&m);
+	for (unsigned i = 0; i < 4; i++)
+		up(worker(i, 1));
 }
 
 static void tear_down(void)
@@ -693,8 +716,7 @@ TEST(the_last_worker_does_not_come_up)
 	m.processes.kinds = lasting_workers;
 	start();
 	die_for_long(0, 1);
-	for (unsigned i = 0; i <= REAP_FREE; i++)
-		die(worker(1, 1));
+	die_for_long(1, 1);
 	pass(999);
 	ck_assert_ptr_null(worker(1, 1));
 	for (unsigned i = 0; i < 4; i++) {
@@ -755,22 +777,15 @@ TEST(keeper_dies)
 	ck_assert_uint_eq(m.shared.board->head.keeper_pid, m.current->children[0].pid);
 }
 
-static const int image_fds[IMAGE_FDS]; /* stdin */
-
 /* A worker that has gone mad is not believed to be a keeper. */
 TEST(kinds_say_what_is_theirs)
 {
 	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
-	struct child *c;
 
 	start();
-	c = worker(0, 1)->place;
-	ck_assert_int_eq(ctl_send(worker(0, 1)->ctl, &msg, NULL, 0), 0);
-	c->ctl.fn(&c->ctl, EPOLLIN);
+	hear(worker(0, 1), &msg);
 	ck_assert_uint_eq(m.current->image.arg, 0);
-	c = find("keeper", 0, 1)->place;
-	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, image_fds, IMAGE_FDS), 0);
-	c->ctl.fn(&c->ctl, EPOLLIN);
+	hear_image(9, IMAGE_FDS);
 	ck_assert_uint_eq(m.current->image.arg, 9);
 	ck_assert_uint_eq(told(worker(0, 1)), CTL_IMAGE);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
@@ -843,10 +858,7 @@ TEST(the_neighbour_dies_too)
 
 TEST(many_are_empty)
 {
-	m.processes.kinds = four_workers;
-	reload_begin(&m);
-	for (unsigned i = 0; i < 4; i++)
-		up(worker(i, 1));
+	start_four();
 	spawn_error = -EAGAIN;
 	die(worker(0, 1));
 	ck_assert(told_of(worker(1, 1), CTL_LISTEN, 0));
@@ -863,6 +875,27 @@ TEST(many_are_empty)
 	up(worker(2, 1));
 	ck_assert(list_empty(&m.current->loans)); /* the others are about to serve */
 	ck_assert_uint_eq(told(worker(2, 1)), 0);
+}
+
+/* The end of one loan waits for room in the queue, and leaves with that of another. */
+TEST(loans_that_end_together)
+{
+	unsigned n = 0;
+
+	start_four();
+	spawn_error = -EAGAIN;
+	for (unsigned i = 0; i < 3; i++)
+		die(worker(i, 1));
+	spawn_error = 0;
+	pass(100);
+	while (!(worker(3, 1)->place->due & DUE_LOGS) && n++ < 10000)
+		child_send(worker(3, 1)->place, DUE_LOGS);
+	up(worker(2, 1));
+	while (told(worker(3, 1)) != 0)
+		continue;
+	up(worker(0, 1));
+	up(worker(1, 1));
+	ck_assert(list_empty(&m.current->loans));
 }
 
 /* What is lent leaves with the generation; a reload that fails changes nothing. */
@@ -910,16 +943,12 @@ TEST(hup_with_more_workers_while_lent)
 	m.processes.kinds = kinds;
 }
 
-/* A neighbour that does not read is told when it does. */
-/* Fewer workers: their sockets are dealt out until the generation before is gone, then closed. */
+/* Their sockets are dealt out until the generation before is gone, then closed. */
 TEST(fewer_workers)
 {
 	const struct listener *l;
 
-	m.processes.kinds = four_workers;
-	reload_begin(&m);
-	for (unsigned i = 0; i < 4; i++)
-		up(worker(i, 1));
+	start_four();
 	m.processes.kinds = kinds;
 	master_signal(&m, SIGHUP);
 	up_both(2);
@@ -974,10 +1003,7 @@ TEST_EACH(a_full_queue_delays_a_loan, 2)
 
 static void ask_again(struct fake *f, unsigned type)
 {
-	struct ctl_msg msg = { .type = CTL_AGAIN, .arg = CTL_TYPE(type) };
-
-	ck_assert_int_eq(ctl_send(f->ctl, &msg, NULL, 0), 0);
-	f->place->ctl.fn(&f->place->ctl, EPOLLIN);
+	hear(f, &(struct ctl_msg){ .type = CTL_AGAIN, .arg = CTL_TYPE(type) });
 }
 
 /* No number of a keeper that was taken over is the last one for good, and none spoils an upgrade.
@@ -990,17 +1016,12 @@ TEST(images_that_are_none)
 	} none[] = { { UINT64_C(1) << 63, IMAGE_FDS }, { UINT64_MAX, IMAGE_FDS },
 		{ UINT64_C(1) << 40, IMAGE_FDS }, { 0, IMAGE_FDS }, { 9, IMAGE_FDS - 1 },
 		{ 9, 0 } };
-	struct fake *keeper;
 	uint64_t next;
 
 	start();
-	keeper = find("keeper", 0, 1);
 	next = m.next_image;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		struct ctl_msg msg = { .type = CTL_IMAGE, .arg = none[i].number };
-
-		ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, none[i].nfds), 0);
-		keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
+		hear_image(none[i].number, none[i].nfds);
 		ck_assert_uint_eq(m.current->image.arg, 0);
 		ck_assert_uint_eq(m.next_image, next);
 	}
@@ -1008,9 +1029,6 @@ TEST(images_that_are_none)
 
 TEST(what_is_lost_is_sent_again)
 {
-	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
-	struct fake *keeper;
-
 	start();
 	ask_again(worker(1, 1), CTL_IMAGE); /* there is none yet */
 	ask_again(worker(1, 1), CTL_UP);    /* nor such a message */
@@ -1018,9 +1036,7 @@ TEST(what_is_lost_is_sent_again)
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 	ask_again(worker(1, 1), CTL_LOGS);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_LOGS);
-	keeper = find("keeper", 0, 1);
-	ck_assert_int_eq(ctl_send(keeper->ctl, &msg, image_fds, IMAGE_FDS), 0);
-	keeper->place->ctl.fn(&keeper->place->ctl, EPOLLIN);
+	hear_image(9, IMAGE_FDS);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
 	ask_again(worker(1, 1), CTL_IMAGE);
 	ck_assert_uint_eq(told(worker(1, 1)), CTL_IMAGE);
@@ -1116,7 +1132,6 @@ TEST_EACH(reload_fails, 4)
 	ck_assert_uint_eq(m.gens.n, 1);
 }
 
-/* The old generation's processes are still supervised while a new one is built. */
 /* One that is not up has a second to leave: it may be stopped, and holds sockets. */
 TEST(who_is_not_up_is_killed)
 {
@@ -1149,10 +1164,7 @@ TEST(death_in_the_old_one_during_a_reload)
 TEST(respawn_is_given_up_by_a_reload)
 {
 	start();
-	for (unsigned i = 0; i < 3; i++)
-		die(worker(0, 1));
-	die(worker(0, 1));
-	ck_assert_ptr_null(worker(0, 1)); /* it waits for 100 ms */
+	die_for_long(0, 1); /* it waits for 100 ms */
 	master_signal(&m, SIGHUP);
 	up_both(2);
 	pass(SECOND);
@@ -1293,9 +1305,8 @@ TEST(a_third_kind_is_a_row)
 	up(find("acceptor", 0, 1));
 	ck_assert_int_eq(m.current->state, GEN_SERVE);
 	ck_assert_uint_eq(m.current->nworkers, 2);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		die(find("acceptor", 0, 1));
-	die(find("acceptor", 0, 1));
 	pass(999);
 	ck_assert_ptr_null(find("acceptor", 0, 1));
 	pass(1);
@@ -1471,18 +1482,9 @@ TEST(inboxes_are_lent_to_those_who_have_one)
 
 TEST(an_inbox_is_lent)
 {
-	struct ctl_msg msg = { 0 };
-	int fds[CTL_FDS_MAX], nfds = 0;
-
 	start_with_inboxes();
-	for (unsigned i = 0; i < 4; i++)
-		die(worker(0, 1));
-	ck_assert_int_gt(ctl_recv(worker(1, 1)->ctl, &msg, fds, &nfds), 0);
-	ck_assert_uint_eq(msg.type, CTL_LISTEN);
-	ck_assert_uint_eq(msg.listener, CTL_INBOX);
-	ck_assert_uint_eq(msg.slot, m.current->inboxes.first);
-	ck_assert_int_eq(nfds, 1);
-	close(fds[0]);
+	die_for_long(0, 1);
+	ck_assert_uint_eq(lent_inbox(worker(1, 1)), m.current->inboxes.first);
 	ck_assert_uint_eq(told(worker(1, 1)), 0);
 	pass(100);
 	up(worker(0, 1));
@@ -1606,15 +1608,10 @@ TEST(drained)
 /* From the start to the first image: a reload begins with that of the generation before. */
 TEST_EACH(waits_for_an_image, 2)
 {
-	struct ctl_msg msg = { .type = CTL_IMAGE, .arg = 9, .size = 1 };
-	struct child *c;
-
 	write_conf(_i > 0 ? "health-waits-for-cache = true\n" : "");
 	start();
 	ck_assert_int_eq(health_has(&m, BOARD_HEALTH_IMAGE), _i > 0);
-	c = find("keeper", 0, 1)->place;
-	ck_assert_int_eq(ctl_send(find("keeper", 0, 1)->ctl, &msg, image_fds, IMAGE_FDS), 0);
-	c->ctl.fn(&c->ctl, EPOLLIN);
+	hear_image(9, IMAGE_FDS);
 	ck_assert(!health_has(&m, BOARD_HEALTH_IMAGE));
 	master_signal(&m, SIGHUP);
 	up_both(2);

@@ -144,7 +144,7 @@ static void setup(void)
 	clock_set(now_ms * 1000, (struct timespec){ .tv_sec = 1000 });
 	wheel_init(&loop.wheel, now_ms);
 	sessions_init(&all, &loop);
-	all.accounts = accounts_new(64);
+	all.accounts = accounts_new(64, &(struct account_keys){ 0 }, 64, NULL);
 	all.timeouts = (struct session_timeouts){
 		.handshake = 10, .header = 20, .body = 30, .send = 40, .keepalive = 50
 	};

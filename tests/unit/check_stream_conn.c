@@ -234,6 +234,8 @@ static void connect_pair(void)
 	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }, false), 0);
 }
 
+static struct account_keys keys;
+
 static void setup(void)
 {
 	nghttp2_session_callbacks *cb;
@@ -247,7 +249,7 @@ static void setup(void)
 		.conf.server = SLICE("h2d"),
 		.conf.header_fields = 128,
 		.conf.header_size = 4096,
-		.accounts = accounts_new(64) };
+		.accounts = accounts_new(64, &keys, 64, NULL) };
 	sessions_init(&all, &loop);
 	all.accounts = http.accounts;
 	all.timeouts = (struct session_timeouts){ 5000, 5000, 5000, 5000, 5000 };

@@ -39,7 +39,7 @@ static void done(struct work_turn *t)
 static void setup(void)
 {
 	ck_assert_int_eq(loop_init(&loop), 0);
-	all = accounts_new(10);
+	all = accounts_new(10, &(struct account_keys){ 0 }, 64, NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const texts[] = { "192.0.2.1:1", "192.0.2.2:1", "192.0.2.3:1" };
 		struct addr a;
