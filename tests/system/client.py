@@ -474,6 +474,12 @@ class Raw:
 			return "reset"
 		return int(frame.fields[":status"])
 
+	def rest(self):
+		"""All of the response to the first request, of a download that was held."""
+		self.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1, window_increment=1 << 24))
+		assert self.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		return b"".join(f.data for f in self.frames if isinstance(f, hf.DataFrame) and f.stream_id == 1)
+
 	def ping(self):
 		self.send(hf.PingFrame(0, b"barrier!"))
 		return self.until(lambda f: isinstance(f, hf.PingFrame)

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 
+from hyperframe import frame as hf
+
 import client
 import h1client
 import lint_history
@@ -598,6 +600,23 @@ class Server:
 
 	def raw(self, how="tcp", **options):
 		return client.Raw(self.socket(how), **options)
+
+	def held(self, how="tcp", path="/large"):
+		"""A download that is under way, and goes no further before raw.rest()."""
+		raw = self.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
+		raw.send(raw.headers(1, raw.head(path)))
+		assert raw.status_of(1) == 200
+		return raw
+
+	def refuses(self, how="tcp"):
+		"""Whether nobody listens any more."""
+		try:
+			self.socket(how).close()
+		except (ConnectionRefusedError, ConnectionResetError):
+			return True
+		except OSError:
+			pass
+		return False
 
 	def asked(self, n, how="tcp"):
 		"""So many connections, each with a request that was answered; none waits for another's answer."""

@@ -319,9 +319,7 @@ def test_reset_before_the_response(server, how):
 
 def test_client_goaway(server, how):
 	"""What is open is finished, then the server closes."""
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/medium")))
-		assert raw.status_of(1) == 200
+	with server.held(how, "/medium") as raw:
 		raw.send(hf.GoAwayFrame(0, last_stream_id=0, error_code=0))
 		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 20), hf.WindowUpdateFrame(1,
 			window_increment=1 << 20))

@@ -176,23 +176,6 @@ def test_servers_have_their_own(h2d, how):
 	assert not scrape(h2d(listens=("tcp",))).labels("server_responses_total")
 
 
-def test_routes_have_their_own(h2d):
-	server = h2d.new(listens=("tcp",), server='upload-dir = "files"  upload-public = true',
-		files={"files/x": "x"})
-	os.chmod(os.path.join(server.root, "files"), 0o777)
-	server.start()
-	with server.connect() as c:
-		assert c.get("/files/x").status == 200
-		assert c.request("PUT", "/files/y", body=b"yy").status == 201
-		assert c.get("/healthz").status == 200
-	with client.Client.unix(server.admin_path) as c:
-		m = scrape_when(c, lambda m: m.get("request_duration_seconds_count", route="health"))
-	name = "request_duration_seconds_count"
-	assert m.get(name, route="/files/{file_name}", method="GET", **{"class": "2xx"}) == 1
-	assert m.get(name, route="/files/{file_name}", method="PUT", **{"class": "2xx"}) == 1
-	assert m.get(name, route="health", method="") == 1
-
-
 def test_totals_survive_deaths_and_reloads(h2d):
 	server = h2d(listens=("tcp",), workers=2, files={"page": "x"})
 
@@ -255,15 +238,6 @@ def test_formats(site):
 			assert word[2] == family, line
 		else:
 			assert line.startswith(family), line
-
-
-def test_admin_only(h2d, how):
-	server = h2d(server='health = "/healthz"')
-	with server.connect(how) as c:
-		assert c.get("/metrics").status == 404
-	server.write("metrics", "a file")
-	with server.connect(how) as c:
-		assert c.get("/metrics").body == b"a file"
 
 
 def test_protocols_and_resumptions(h2d):

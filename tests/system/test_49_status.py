@@ -137,7 +137,7 @@ def test_admin_only(h2d):
 	server = h2d()
 	for how in ("tcp", "tls"):
 		with server.connect(how) as c:
-			for path in ("/status", "/status.json"):
+			for path in ("/status", "/status.json", "/metrics"):
 				assert c.get(path).status == 404
 	with server.connect("admin") as c:
 		answer = c.request("POST", "/status", body=b"x")

@@ -113,18 +113,14 @@ def test_reload_and_wait(h2d):
 	idle = server.raw("tcp")
 	idle.send(idle.headers(1))
 	assert idle.status_of(1) == 200
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		waiting = subprocess.Popen(server.command("-f", server.conf_path, "-s", "reload", "--wait"),
 			stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 		assert re.fullmatch(r"generation 1 → 2 in \d+ ms\n", waiting.stdout.readline())
 		assert idle.goaway() is not None
 		idle.close()
 		assert waiting.poll() is None
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		raw.rest()
 		raw.goaway()
 	out, err = waiting.communicate(timeout=procs.DEADLINE)
 	assert (waiting.returncode, out, err) == (0, "2 drained, 0 cut, 0 refused\n", "")
@@ -133,9 +129,7 @@ def test_reload_and_wait(h2d):
 
 def test_reload_and_wait_for_what_is_cut(h2d):
 	server = h2d(conf="reload-timeout = 1", listens=("tcp",), files={"large": LARGE})
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		server.baseline = None
 		assert "\n0 drained, 1 cut, 0 refused\n" in server.run("-s", "reload", "--wait", check=0).out
 	assert "--wait needs -s reload" in server.run("-s", "stop", "--wait", check=2).err
@@ -147,9 +141,7 @@ class Held:
 	def __init__(self, server, protocol, how="tcp"):
 		self.body = bytearray()
 		if protocol == "h2":
-			self.raw = server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
-			self.raw.send(self.raw.headers(1, self.raw.head("/large")))
-			assert self.raw.status_of(1) == 200
+			self.raw = server.held(how)
 		else:
 			context = client.tls_context(alpn=("http/1.1",))
 			self.raw = server.socket(how) if how == "tcp" else client.tls_socket(server.ports["tls"], context=context)
@@ -312,7 +304,6 @@ def test_reloads_at_once(h2d):
 
 def test_reload_changes_listeners(h2d):
 	server = h2d(workers=2, listens=("tcp",))
-	old = server.ports["tcp"]
 	seen = len(server.log.lines)
 	server.put_conf(server.conf_text.replace('"127.0.0.1:0"', '"127.0.0.2:0"'))
 	server.reload()
@@ -320,13 +311,7 @@ def test_reload_changes_listeners(h2d):
 	port = int(re.search(r"127\.0\.0\.2:(\d+)", line).group(1))
 	with socket.create_connection(("127.0.0.2", port), procs.DEADLINE) as s:
 		assert client.Client(s).get("/").status == 200
-
-	def refused():
-		try:
-			socket.create_connection(("127.0.0.1", old), procs.DEADLINE).close()
-		except ConnectionRefusedError:
-			return True
-	procs.wait_for(refused, said="the old port is closed")
+	procs.wait_for(server.refuses, said="the old port is closed")
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -359,11 +344,7 @@ int epoll_create1(int flags)
 
 def ask_forty(server):
 	"""Each of 40 new connections is answered."""
-	raws = [server.raw("tcp") for _ in range(40)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	for raw in raws:
-		assert raw.status_of(1) == 200
+	for raw in server.asked(40):
 		raw.close()
 
 
@@ -402,17 +383,6 @@ def test_command_line_survives_hup(h2d):
 	assert len(server.wait_up(generation + 1)["workers"]) == 2
 
 
-def test_new_certificate_after_reload(h2d, tmp_path):
-	server = h2d()
-	other = harness.Certificate(str(tmp_path), "other.example")
-	server.put_conf(server.conf_text.replace(server.cert.cert,
-		other.cert).replace(server.cert.key, other.key))
-	server.reload()
-	with server.socket("tls") as s:
-		der = s.getpeercert(binary_form=True)
-	assert b"other.example" in der
-
-
 @pytest.mark.parametrize("gone", ["cert", "key"])
 def test_a_certificate_that_is_gone(h2d, tmp_path, gone):
 	"""The generation before goes on with it, and the log has the line that names it."""
@@ -439,9 +409,7 @@ def test_a_certificate_that_is_gone(h2d, tmp_path, gone):
 def test_old_connections_drain(h2d, how):
 	"""RFC 9113, 6.8: GOAWAY 2^31-1, then GOAWAY with the last id; what runs is finished; then the end."""
 	server = h2d(files={"large": LARGE})
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held(how) as raw:
 		server.hup()
 		first = raw.until_type(hf.GoAwayFrame)
 		assert (first.last_stream_id, first.error_code) == (client.MAGIC_LAST_ID, 0)
@@ -456,11 +424,7 @@ def test_old_connections_drain(h2d, how):
 			if isinstance(frame, hf.HeadersFrame):
 				assert frame.fields[
 					":status"] == "503", "not healthy while draining"
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
-		assert b"".join(f.data for f in raw.frames if isinstance(f, hf.DataFrame)
-			and f.stream_id == 1) == LARGE
+		assert raw.rest() == LARGE
 		raw.goaway()
 	server.wait_up(2)
 
@@ -468,30 +432,14 @@ def test_old_connections_drain(h2d, how):
 def test_ignored_requests_do_not_end_a_drain(h2d, how):
 	"""A request that crosses the last GOAWAY is not served, and does no harm to what is."""
 	server = h2d(sections="timeouts { header = 1 }", files={"large": LARGE})
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held(how) as raw:
 		server.hup()
 		assert raw.until_type(hf.GoAwayFrame).last_stream_id == client.MAGIC_LAST_ID
 		assert raw.until_type(hf.GoAwayFrame).last_stream_id == 1
 		raw.send(raw.headers(3))
 		time.sleep(2)  # longer than the header timeout
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		raw.rest()
 	server.wait_up(2)
-
-
-def test_idle_connections_are_told(h2d, how):
-	server = h2d()
-	raws = [server.raw(how) for _ in range(20)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-		assert raw.status_of(1) == 200
-	server.hup()
-	for raw in raws:
-		assert raw.goaway().error_code == 0
-		raw.close()
 
 
 def test_reload_with_queued_connections(h2d):

@@ -38,10 +38,7 @@ def test_killed_worker_is_back(h2d):
 
 def test_others_do_not_notice_a_death(h2d):
 	server = h2d(workers=2, listens=("tcp",))
-	raws = [server.raw("tcp") for _ in range(40)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-		assert raw.status_of(1) == 200
+	raws = server.asked(40)
 	workers = {w["slot"]: w for w in server.wait_connections(40)["workers"]}
 	assert min(w["connections"] for w in workers.values()) > 3
 	os.kill(workers[0]["pid"], signal.SIGKILL)
@@ -70,14 +67,6 @@ def test_queued_connections_survive_a_death(h2d):
 	for raw in raws:
 		assert raw.status_of(1) == 200
 		raw.close()
-
-
-def test_crash_is_an_alert(h2d):
-	server = h2d()
-	server.allow_alert("signal 6")
-	os.kill(server.worker_pids()[0], signal.SIGABRT)
-	server.log.wait(" alert .*signal 6")
-	server.wait_up()
 
 
 def rests(server):
@@ -132,18 +121,14 @@ def test_keeper_dies(h2d):
 def test_master_killed(h2d):
 	"""Workers and keeper leave, after what they have; the port is free again."""
 	server = h2d(workers=2, files={"large": LARGE})
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		children = server.children()
 		assert len(children) == 3 + server.acceptors
 		os.kill(server.pid, signal.SIGKILL)
 		server.process.wait()
 		server.expect_exit(-signal.SIGKILL)
 		raw.until_type(hf.GoAwayFrame)
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+		raw.rest()
 	procs.wait_for(lambda: not any(procs.running(p) for p in children), said="the children leave")
 	with pytest.raises(ConnectionRefusedError):
 		server.socket("tcp")
@@ -185,50 +170,22 @@ def listening_in(pid, port):
 
 def test_quit_finishes_a_download(h2d, how):
 	server = h2d(files={"large": LARGE}, workers=2)
-	with server.raw(how, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held(how) as raw:
 		server.signal(signal.SIGQUIT)
 		assert raw.until_type(hf.GoAwayFrame) is not None
-
-		def refused():
-			try:
-				server.socket(how).close()
-			except (ConnectionRefusedError, ConnectionResetError):
-				return True
-			except OSError:
-				return False
-		procs.wait_for(refused, said="no new connections")
+		procs.wait_for(lambda: server.refuses(how), said="no new connections")
 		assert server.process.poll() is None
-		raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-			window_increment=1 << 24))
-		assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
-		assert sum(len(f.data) for f in raw.frames if isinstance(f,
-			hf.DataFrame)) == len(LARGE)
+		assert raw.rest() == LARGE
 	assert server.wait_exit() == 0
 
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 def test_term_stops_at_once(h2d, name):
 	server = h2d(conf="shutdown-timeout = 600", files={"large": LARGE}, workers=2)
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		server.signal(name)
 		assert server.wait_exit() == 0
 		assert raw.until(lambda f: False) is None
-
-
-def test_drain_deadline(h2d):
-	server = h2d(conf="shutdown-timeout = 1", files={"large": LARGE})
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
-		start = time.monotonic()
-		server.signal(signal.SIGQUIT)
-		assert server.wait_exit() == 0
-		assert time.monotonic() - start > 0.8
-	server.log.wait("shutdown-timeout")
 
 
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
@@ -255,17 +212,6 @@ def test_shutdown_delay(h2d, dispatch):
 	server.signal(signal.SIGQUIT)
 	assert server.wait_exit() == 0
 	assert not server.log.find("reloading")
-
-
-@pytest.mark.parametrize("end", ["QUIT", "TERM", "time"])
-def test_the_end_of_a_shutdown_delay(h2d, end):
-	server = h2d(conf="shutdown-delay = %d" % (1 if end == "time" else 600))
-	server.signal(signal.SIGQUIT)
-	server.log.wait("shutting down: ")
-	if end != "time":
-		server.signal(getattr(signal, "SIG" + end))
-	assert server.wait_exit() == 0
-	server.log.wait("generation 1 exited: 0 drained, 0 cut, 0 refused")
 
 
 @pytest.mark.parametrize("name", ["HUP", "QUIT", "master killed"])
@@ -462,17 +408,13 @@ def test_yield(h2d, stored):
 		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, **({"FDSTORE": "512"} if stored else {}))
 		server.start()
 		children = server.children()
-		with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-			raw.send(raw.headers(1, raw.head("/large")))
-			assert raw.status_of(1) == 200
+		with server.held() as raw:
 			server.signal(signal.SIGPWR)
 			raw.until_type(hf.GoAwayFrame)
 			if stored:
 				assert server.wait_exit() == 0
 			assert (server.process.poll() is None) != stored
-			raw.send(hf.WindowUpdateFrame(0, window_increment=1 << 24), hf.WindowUpdateFrame(1,
-				window_increment=1 << 24))
-			assert raw.until(lambda f: f.stream_id == 1 and "END_STREAM" in f.flags) is not None
+			raw.rest()
 		assert server.wait_exit() == 0
 		procs.wait_for(lambda: not any(procs.running(p) for p in children), said="the children leave")
 		while "STOPPING=1" not in s.recv(4096).decode():
@@ -481,18 +423,6 @@ def test_yield(h2d, stored):
 		with pytest.raises(BlockingIOError):
 			while True:
 				assert "FDSTOREREMOVE" not in s.recv(4096).decode()
-
-
-def test_two_workers_share_the_load(h2d):
-	server = h2d(workers=2, listens=("tcp",))
-	raws = [server.raw("tcp") for _ in range(100)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-		assert raw.status_of(1) == 200
-	counts = [w["connections"] for w in server.live_workers().values()]
-	assert min(counts) > 20, counts
-	for raw in raws:
-		raw.close()
 
 
 def test_cpu_is_quiet_when_idle(h2d):
@@ -529,9 +459,7 @@ def test_keeper_has_no_private_key(h2d):
 	wanted = secrets(server.cert.key)
 	assert procs.memory_has(server.worker_pids()[0], wanted), "the search finds a key where one is"
 	assert not procs.memory_has(server.keeper(), wanted)
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		before = server.status()
 		server.reload()
 		assert server.keeper() != before["keeper"]

@@ -109,13 +109,6 @@ def test_the_acceptor_alone_accepts(acceptor):
 		"anon_inode:[signalfd]", server.path("stdout")}, kinds
 
 
-def test_no_acceptor_without_the_mode(h2d):
-	server = h2d(dispatch="reuseport")
-	status = server.status()
-	assert status["dispatch"] == "reuseport" and status["acceptor"] == 0
-	assert len(server.children()) == 2
-
-
 def test_workers_take_turns(acceptor):
 	"""Whatever the listener."""
 	server = acceptor(workers=4, listens=("tcp", "tls", "unix"))
@@ -126,19 +119,6 @@ def test_workers_take_turns(acceptor):
 	assert clients(server) == dict.fromkeys(range(4), 3)
 	for raw in raws:
 		raw.close()
-
-
-def test_the_peer_is_who_it_is(acceptor):
-	"""Its address comes with the descriptor."""
-	server = acceptor(conf='access-log = "access.log"', listens=("tcp", "unix"))
-	for how in ("tcp", "unix"):
-		with server.connect(how) as c:
-			assert c.get("/").status == 200
-
-	def hosts():
-		with open(server.path("access.log")) as f:
-			return {"127.0.0.1", "unix"} <= {line.split()[0] for line in f}
-	procs.wait_for(hosts, said="both in the access log")
 
 
 def test_peers_that_are_gone(acceptor):
@@ -437,12 +417,3 @@ def test_reloads_leave_many_inboxes(acceptor):
 			procs.wait_for(lambda: len(set(server.worker_pids()) - killed) == 2, said="the next workers of the same slots")
 	server.wait_up(4)
 	server.baseline = None
-
-
-def test_a_failed_reload_accepts_nothing(acceptor):
-	"""The next generation's acceptor waits until its generation serves."""
-	server = acceptor(workers=1, listens=("tcp",))
-	server.put_conf(server.conf_text.replace("worker-processes", "worker-precesses"))
-	server.run("-s", "reload", "--pid-file", server.pid_path, check=1)
-	hear_all(ask_all(server, 20))
-	server.put_conf(server.conf_text)

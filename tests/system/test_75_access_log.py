@@ -300,28 +300,6 @@ def test_request_ids_in_lines(h2d, form):
 	assert [line.rpartition('" ')[2] for line in flush(server, all=2)["all"]] == [id_of(taken), id_of(made)]
 
 
-def test_no_request_ids(h2d):
-	server = h2d(conf=JSON, files={"page": "x"})
-	with server.connect("tcp") as c:
-		assert all(c.get(path, [("x-request-id", "a")]).get("x-request-id") is None for path in ("/page", "/none"))
-	assert all("request_id" not in m for m in objects(server, 2))
-
-
-def test_json_of_the_disk(h2d):
-	server = h2d(conf=JSON, sections="cache { max-size = 0 }", files={"page": "x"})
-	ask(server, "a", "/page")
-	assert [m["cache"] for m in objects(server, 1)] == ["miss"]
-
-
-def test_json_of_the_cache(h2d):
-	server = h2d(conf=JSON, files={"page": "x"})
-
-	def hit():
-		ask(server, "a", "/page")
-		return "hit" in {m["cache"] for m in objects(server, 1)}
-	procs.wait_for(hit, said="a line of the cache")
-
-
 def test_json_errors(h2d):
 	server = h2d(conf=JSON, sections="limits { client-max-body-size = 10 }", files={"files/b": ""},
 		server='location "/no" { deny = {"all"} }  upload-dir = "files"  upload-public = true')

@@ -11,7 +11,6 @@ import sys
 import time
 
 import pytest
-from hyperframe import frame as hf
 
 import client
 import harness
@@ -152,9 +151,7 @@ def test_reload_before_an_upgrade(own, upgraded):
 	"""The command sees the outcome of the upgrade alone, which took less than a look; the old master still drains."""
 	server = own(listens=("tcp",), files={"large": LARGE}, conf="shutdown-timeout = 600")
 	server.baseline = None
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000}) as raw:
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+	with server.held() as raw:
 		if not upgraded:
 			own.replace("#!/bin/sh\nexit 1\n")
 		server.signal(signal.SIGSTOP)
@@ -198,22 +195,6 @@ def test_upgrade_before_other_requests(own, tmp_path):
 	server.log.wait("upgrade failed")
 
 
-def test_old_connections_drain(h2d, how):
-	"""What is under way is finished by the old workers, beside the new ones."""
-	server = h2d(files={"large": LARGE})
-	with server.connect(how) as c:
-		stream = c.send("GET", "/large")
-		c.until(lambda: c.responses[stream].body, procs.DEADLINE)
-		server.upgrade()
-		with server.connect(how) as other:
-			assert other.get("/").status == 200
-		assert server.process.poll() is None, "the old master waits for its workers"
-		answer = c.responses[stream]
-		c.until(lambda: answer.done, procs.DEADLINE)
-		assert answer.body == LARGE and c.goaway is not None
-	assert server.process.wait(procs.DEADLINE) == 0
-
-
 def test_upgrades_under_load(h2d):
 	"""None of 50 clients sees a failed, refused or reset request."""
 	server = h2d(workers=2)
@@ -239,34 +220,6 @@ def test_upgrades_under_load(h2d):
 	harness.REPORT.append("upgrades: %d under 50 clients, %d requests, %d failures; `-s upgrade` median %.0f ms, "
 		"slowest %.0f ms" % (UPGRADES, result["requests"], result["failures"],
 		1000 * sorted(took)[len(took) // 2], 1000 * max(took)))
-
-
-def spread(server, n):
-	"""How many of n connections each worker has, all opened before one is closed."""
-	held = [server.socket("tcp") for _ in range(n)]
-	try:
-		def clients():
-			found = [w["clients"] for w in server.live_workers().values()]
-			return sum(found) == n and sorted(found)
-		return procs.wait_for(clients, said="%d connections" % n)
-	finally:
-		for s in held:
-			s.close()
-
-
-def test_least_connections_goes_on(h2d, tmp_path):
-	"""It is in force after each upgrade, and none of them costs a client anything."""
-	server = h2d(workers=4, dispatch="acceptor", conf="balance = least-connections",
-		files={"small": "small"})
-	with Helper("storm.py", json.dumps(dict(ports=server.ports, size=0, digest="",
-			roles=dict(again_and_again=8, busy=8))), out=tmp_path / "out") as clients:
-		for _ in range(3):
-			server.upgrade()
-			assert server.status()["balance"] == "least-connections"
-		found = clients.stop()
-	assert found["lost"] == []
-	procs.wait_for(lambda: not any(w["clients"] for w in server.live_workers().values()), said="all are gone")
-	assert spread(server, 8) == [2, 2, 2, 2]
 
 
 def test_queued_connections_are_served(h2d):
@@ -423,27 +376,9 @@ def test_listeners_change(h2d):
 		since=seen)[0]).group(1))
 	with socket.create_connection(("127.0.0.2", port), procs.DEADLINE) as s:
 		assert client.Client(s).get("/").status == 200
-
-	def refused():
-		try:
-			socket.create_connection(("127.0.0.1", server.ports["tcp"]), procs.DEADLINE).close()
-		except ConnectionRefusedError:
-			return True
-	procs.wait_for(refused, said="the old port is closed")
+	procs.wait_for(server.refuses, said="the old port is closed")
 	procs.wait_for(lambda: not os.path.exists(server.unix_path), said="the old socket's file is unlinked")
 	assert procs.listens(server.path("new.sock"))
-
-
-def test_stop_during_an_upgrade(own):
-	"""TERM and QUIT give it up."""
-	server = own(listens=("tcp", "unix"))
-	own.replace("#!/bin/sh\nexec sleep 600\n")
-	server.signal(signal.SIGUSR2)
-	server.log.wait("upgrading")
-	procs.wait_for(lambda: len(procs.group_members(server.pid)) > 1 + len(server.children()))
-	server.signal(signal.SIGQUIT)
-	assert server.wait_exit() == 0
-	assert not os.path.exists(server.unix_path)
 
 
 def test_stop_before_the_new_program_has_said_who_it_is(own):

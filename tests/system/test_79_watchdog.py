@@ -3,10 +3,8 @@ import os
 import re
 import signal
 import socket
-import time
 
 import pytest
-from hyperframe import frame as hf
 
 import procs
 from server import H2D, SANITIZED
@@ -58,9 +56,7 @@ def hold_all_of_one(server, n):
 	"""Downloads that stand still: n connections of one worker; and its slot."""
 	held, slot = [], None
 	while len(held) < n:
-		raw = server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 1000})
-		raw.send(raw.headers(1, raw.head("/large")))
-		assert raw.status_of(1) == 200
+		raw = server.held()
 		clients = {slot: w["clients"] for slot, w in server.live_workers().items()}
 		if slot is None:
 			slot = max(clients, key=clients.get)
@@ -156,17 +152,6 @@ def test_an_acceptor_that_is_gone_is_missed_by_nobody(h2d):
 	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
 	ask_many(server, 40)
 	server.baseline = None
-
-
-def test_it_can_be_switched_off(h2d):
-	"""And who ticks is left alone."""
-	server = h2d(workers=2, conf="worker-watchdog = 0")
-	pid = server.live_workers()[0]["pid"]
-	os.kill(pid, signal.SIGSTOP)
-	time.sleep(1.5)  # more than a look
-	assert procs.running(pid) and not server.log.find("hung")
-	os.kill(pid, signal.SIGCONT)
-	server.wait_up()
 
 
 def test_the_service_manager_hears_that_the_master_turns(h2d):
