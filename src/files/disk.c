@@ -35,31 +35,18 @@ static void release_root(struct ref *ref)
 	free(r);
 }
 
-/* True: the error is of the path, not of the machine. */
-static bool names_nothing(int error)
-{
-	return error == ENOENT || error == ENOTDIR || error == ELOOP;
-}
-
 struct disk_root *disk_root_look(const char *path, const struct disk_root *now)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat st = { 0 };
 	struct disk_root *r;
 
-	if (fd < 0 && now != NULL && !names_nothing(errno))
+	/* Other errors are of the machine, not of the path. */
+	if (fd < 0 && now != NULL && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 		return NULL;
-	if (fd >= 0 && fstat(fd, &st) < 0) {
-		close(fd);
-		return NULL;
-	}
-	if (now != NULL && st.st_dev == now->dev && st.st_ino == now->ino) {
-		if (fd >= 0)
-			close(fd);
-		return NULL;
-	}
-	r = malloc(sizeof(*r));
-	if (r == NULL) {
+	if ((fd >= 0 && fstat(fd, &st) < 0) ||
+		(now != NULL && st.st_dev == now->dev && st.st_ino == now->ino) ||
+		(r = malloc(sizeof(*r))) == NULL) {
 		if (fd >= 0)
 			close(fd);
 		return NULL;
@@ -178,8 +165,8 @@ void disk_let_go(struct disk *d)
 		destroy(d);
 }
 
-struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
-	struct slice path, const struct disk_plan *plan, void *ctx)
+struct disk_file *disk_file_new(
+	struct disk *d, struct h2d_req *req, unsigned root, struct slice path)
 {
 	struct disk_file *f = calloc(1, sizeof(*f) + path.n + DISK_EXTENSION);
 
@@ -188,8 +175,6 @@ struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned ro
 	disk_hold(d);
 	f->disk = d;
 	f->req = req;
-	f->plan = plan;
-	f->ctx = ctx;
 	f->tree = &d->trees[root];
 	f->root = f->tree->root;
 	if (f->root != NULL)
@@ -291,7 +276,7 @@ static void came_back(struct job *j)
 		end_file(f);
 		return;
 	}
-	f->plan->steps[f->state].then(f);
+	f->steps[f->state].then(f);
 }
 
 void disk_file_go(struct disk_file *f, enum disk_state state)
@@ -307,7 +292,7 @@ int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class 
 	H2D_ASSERT(!f->busy);
 	disk_file_go(f, state);
 	f->job.class = class;
-	f->job.work = f->plan->steps[state].run;
+	f->job.work = f->steps[state].run;
 	f->job.done = came_back;
 	f->job.owner = f->req->conn;
 	rc = offload_submit(f->disk->offload, &f->job);

@@ -1,7 +1,7 @@
 /*
  * disk: files read from the disk for one response each. Steps that could block happen on offload
- * threads: a step returns its result at once, or DISK_LATER; then its plan has the next call. An
- * open file is a body source; a request that ends leaves its running step to end by itself.
+ * threads: a step returns its result at once, or DISK_LATER, and calls back. An open file is a body
+ * source; a request that ends leaves its running step to end by itself.
  */
 #pragma once
 
@@ -120,21 +120,22 @@ extern const struct states disk_states;
 
 struct disk_file;
 
-/* The step of a state in a thread, and its end on the loop, if still needed, with the result in
- * f->result. */
-struct disk_plan {
-	struct {
-		void (*run)(struct job *j); /* NULL: no thread is needed */
-		void (*then)(struct disk_file *f);
-	} steps[DISK_STATES];
+/* The step of a state in a thread, and its end on the loop, with the result in f->result. */
+struct disk_step {
+	void (*run)(struct job *j);
+	void (*then)(struct disk_file *f);
 };
 
 struct disk_file {
 	struct disk *disk;
 	struct h2d_req *req; /* NULL: the request has ended */
 	enum disk_state state;
-	const struct disk_plan *plan;
-	void *ctx;
+	const struct disk_step *steps; /* by state */
+	/* The results of steps that returned DISK_LATER: of disk_file_open(), and of its turn; of
+	 * disk_file_etag(). */
+	void (*opened)(struct disk_file *f, int rc);
+	void (*tagged)(struct disk_file *f, int rc);
+	void *ctx;              /* of the two */
 	struct file_id file_id; /* once open: of the file sent; while it is sent, as last seen */
 	int64_t mtime;          /* seconds; of the requested file */
 	struct etag etag;       /* n 0: none now */
@@ -190,9 +191,10 @@ void disk_let_go(struct disk *d);
 /* Reports root's present directory (dev, ino), 0, 0 for none: if ours differs, a look follows. */
 void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
 
-/* For req; path is copied. ctx: of the plan. NULL when memory is out. */
-struct disk_file *disk_file_new(struct disk *d, struct h2d_req *req, unsigned root,
-	struct slice path, const struct disk_plan *plan, void *ctx);
+/* For req; path is copied; the two functions and their context are the caller's. NULL when memory
+ * is out. */
+struct disk_file *disk_file_new(
+	struct disk *d, struct h2d_req *req, unsigned root, struct slice path);
 
 /*
  * Called before opening: a regular file beside it, of the same name with the extension of that
@@ -207,9 +209,6 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  */
 int disk_file_open(struct disk_file *f);
 
-/* disk_file_open() after the step of DISK_OPEN. */
-int disk_file_opened(struct disk_file *f);
-
 /* True: the file is open. Otherwise only its facts are known. */
 static inline bool disk_file_is_open(const struct disk_file *f)
 {
@@ -222,9 +221,6 @@ int disk_file_open_in_turn(struct disk_file *f);
 /* Finds f->etag, or makes it. 0, -errno or DISK_LATER. */
 int disk_file_etag(struct disk_file *f);
 
-/* disk_file_etag() after the step of DISK_TAG. */
-int disk_file_tagged(struct disk_file *f);
-
 /* The response begins: others may take its place between reads; it is reopened for the next piece.
  */
 void disk_file_begin(struct disk_file *f);
@@ -236,11 +232,11 @@ void disk_file_close(struct disk_file **f);
  * b. */
 void disk_file_attach(struct disk_file *f, struct body *b);
 
-/* Steps for plans. */
+/* Steps. */
 void disk_open_run(struct job *j);
+void disk_open_then(struct disk_file *f);
 void disk_tag_run(struct job *j);
-void disk_read_run(struct job *j);
-void disk_read_then(struct disk_file *f);
+void disk_tag_then(struct disk_file *f);
 void disk_close_run(struct job *j);
 void disk_close_then(struct disk_file *f);
 void disk_reopen_run(struct job *j);

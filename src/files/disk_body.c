@@ -366,7 +366,7 @@ static void take_piece(struct disk_file *f, int rc, size_t n)
 	disk_file_fail(f, rc);
 }
 
-void disk_read_run(struct job *j)
+static void disk_read_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
@@ -375,7 +375,7 @@ void disk_read_run(struct job *j)
 		f->result = check_closely(f);
 }
 
-void disk_read_then(struct disk_file *f)
+static void disk_read_then(struct disk_file *f)
 {
 	if (f->result == 0)
 		disk_file_go(f, DISK_SEND);
@@ -488,6 +488,15 @@ static const struct body_ops file_ops = {
 
 void disk_file_attach(struct disk_file *f, struct body *b)
 {
+	static const struct disk_step steps[DISK_STATES] = {
+		[DISK_OPEN] = { disk_open_run, disk_open_then },
+		[DISK_TAG] = { disk_tag_run, disk_tag_then },
+		[DISK_READ] = { disk_read_run, disk_read_then },
+		[DISK_CLOSE] = { disk_close_run, disk_close_then },
+		[DISK_REOPEN] = { disk_reopen_run, disk_reopen_then },
+	};
+
+	f->steps = steps;
 	b->ops = &file_ops;
 	b->req = f->req;
 	b->left = 0;

@@ -124,7 +124,7 @@ void disk_tag_run(struct job *j)
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
-int disk_file_tagged(struct disk_file *f)
+void disk_tag_then(struct disk_file *f)
 {
 	COUNT(files_hashed, 1);
 	if (f->result == 0)
@@ -134,7 +134,7 @@ int disk_file_tagged(struct disk_file *f)
 		f->etag.n = 0;
 		f->result = 0;
 	}
-	return f->result;
+	f->tagged(f, f->result);
 }
 
 int disk_file_etag(struct disk_file *f)

@@ -65,13 +65,6 @@ static int try_beside(struct disk_file *f, const struct disk_root *root, unsigne
 	return 0;
 }
 
-static void take_found(struct disk_file *f, const struct opened *found)
-{
-	f->fd = found->fd;
-	f->file_id = found->file_id;
-	f->seen_ns = found->seen_ns;
-}
-
 /* Opens the file, or one beside it. */
 static int open_best(struct disk_file *f, const struct disk_root *root, unsigned flags)
 {
@@ -91,7 +84,9 @@ static int open_best(struct disk_file *f, const struct disk_root *root, unsigned
 		close(best.fd);
 		return rc;
 	}
-	take_found(f, &best);
+	f->fd = best.fd;
+	f->file_id = best.file_id;
+	f->seen_ns = best.seen_ns;
 	f->mtime = file_id_mtime(&o.file_id);
 	return 0;
 }
@@ -166,7 +161,7 @@ void disk_open_run(struct job *j)
 
 	if (f->look_at != NULL)
 		f->newer = disk_root_look(f->look_at, f->root);
-	/* Files on other mounts have their own threads: disk_file_opened(). */
+	/* Files on other mounts have their own threads: disk_open_then(). */
 	root = f->newer != NULL ? f->newer : f->root;
 	f->result = same_mount != 0 ? open_spelled(f, root, f->links | same_mount)
 				    : open_remote(f, root);
@@ -212,7 +207,7 @@ static int count_open(struct disk_file *f, int rc)
 	return rc;
 }
 
-int disk_file_opened(struct disk_file *f)
+void disk_open_then(struct disk_file *f)
 {
 	int rc = f->result;
 
@@ -223,10 +218,10 @@ int disk_file_opened(struct disk_file *f)
 	if (rc == -EXDEV && f->job.class == JOB_LOOKUP)
 		rc = disk_file_submit(f, DISK_OPEN, JOB_REMOTE);
 	if (rc == DISK_LATER)
-		return rc;
+		return;
 	if (f->escape != NULL)
 		escapes_say(f->disk->escapes, f->tree->path, f->escape);
-	return count_open(f, rc);
+	f->opened(f, count_open(f, rc));
 }
 
 void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted)
@@ -264,10 +259,8 @@ static void granted(struct place *p)
 	int rc = open_now(f);
 
 	/* Else a thread does it. */
-	if (rc == DISK_LATER)
-		return;
-	f->result = rc;
-	f->plan->steps[DISK_LINE].then(f);
+	if (rc != DISK_LATER)
+		f->opened(f, rc);
 }
 
 int disk_file_open(struct disk_file *f)

@@ -17,11 +17,6 @@ static bool is_same(const struct disk_file *f, const struct file_id *now)
 	       (f->first.n > 0 || file_id_same_content(now, &f->file_id));
 }
 
-static bool is_shortage(int rc)
-{
-	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
-}
-
 int disk_file_reopen(struct disk_file *f, unsigned flags)
 {
 	size_t n = disk_file_extend(f, f->coding);
@@ -32,7 +27,7 @@ int disk_file_reopen(struct disk_file *f, unsigned flags)
 	fd = beneath_open_file(f->root->fd, f->path, flags | f->links, &st);
 	disk_file_cut(f, n);
 	if (fd < 0)
-		return is_shortage(fd) ? fd : -EAGAIN;
+		return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? fd : -EAGAIN;
 	now = file_id_of(&st);
 	if (!is_same(f, &now)) {
 		close(fd);
@@ -65,13 +60,6 @@ bool disk_file_take_place(struct disk_file *f, void (*granted)(struct place *p))
 
 /* --- lent, and taken back --------------------------------------------------------------------- */
 
-static void uncount(struct disk_file *f)
-{
-	if (f->counted)
-		COUNT(files_open, -1);
-	f->counted = false;
-}
-
 void disk_close_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
@@ -92,7 +80,8 @@ static bool give_back(struct place *p)
 	struct disk_file *f = LIST_ENTRY(p, struct disk_file, place);
 
 	H2D_ASSERT(!f->busy && f->fd >= 0);
-	uncount(f);
+	COUNT(files_open, -f->counted);
+	f->counted = false;
 	/* FUSE waits for an answer to close(), too. */
 	if (f->kind == BENEATH_REMOTE && disk_file_submit(f, DISK_CLOSE, JOB_REMOTE) == DISK_LATER)
 		return false;

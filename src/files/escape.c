@@ -80,15 +80,7 @@ char *escape_find(int root, const char *path)
 	return NULL;
 }
 
-/* A hash of both; never 0. */
-static uint64_t hash_escape(const char *root, const char *escape)
-{
-	uint64_t h = fnv_add(FNV_BEGIN, root, strlen(root));
-
-	return fnv_add(h, escape, strlen(escape)) | 1;
-}
-
-/* The slot of h, if it is new; ESCAPES_MAX: it is not, or all are full. */
+/* The slot of h, which is not 0, if it is new; ESCAPES_MAX: it is not, or all are full. */
 static unsigned take_place(struct escapes *e, uint64_t h)
 {
 	for (unsigned i = 0; i < ESCAPES_MAX; i++) {
@@ -105,8 +97,11 @@ static unsigned take_place(struct escapes *e, uint64_t h)
 
 void escapes_say(struct escapes *e, const char *root, const char *escape)
 {
-	unsigned place = e != NULL ? take_place(e, hash_escape(root, escape)) : ESCAPES_MAX;
+	uint64_t h = fnv_add(FNV_BEGIN, root, strlen(root));
+	unsigned place = ESCAPES_MAX;
 
+	if (e != NULL)
+		place = take_place(e, fnv_add(h, escape, strlen(escape)) | 1);
 	if (place < ESCAPES_MAX)
 		log_warn("root %s: not following symbolic link %s out of root (see follow-links)%s",
 			root, escape,

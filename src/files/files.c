@@ -97,6 +97,7 @@ static void show_image(const struct files *f)
 static void image_mapped(struct image_map *v)
 {
 	struct files *f = v->owner;
+	const struct image_root *roots;
 
 	list_remove(&v->node);
 	if (v->fault != NULL)
@@ -111,9 +112,10 @@ static void image_mapped(struct image_map *v)
 	image_map_retire(&f->image);
 	f->image = v;
 	show_image(f);
+	roots = image_roots(v->index.head);
 	/* If its maker saw another directory, the disk's root is reopened before its next use. */
-	for (unsigned i = 0; i < f->nroots && i < v->head->nroots; i++)
-		disk_doubt(f->disk, i, image_roots(v->head)[i].dev, image_roots(v->head)[i].ino);
+	for (unsigned i = 0; i < f->nroots && i < v->index.head->nroots; i++)
+		disk_doubt(f->disk, i, roots[i].dev, roots[i].ino);
 	log_debug("cache: image %llu in use", (unsigned long long)v->number);
 }
 
@@ -139,21 +141,6 @@ void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), 
 		return;
 	ask(ctx, lender);
 	orphans_copy(&f->segments);
-}
-
-void files_limit(struct files *f, unsigned open)
-{
-	places_limit(&f->disk->places, open);
-}
-
-void files_trim(struct files *f)
-{
-	disk_trim(f->disk);
-}
-
-void files_take_keeper(struct files *f, int fd)
-{
-	doubt_client_add(&f->doubts, fd);
 }
 
 void files_no_image(struct files *f)

@@ -45,7 +45,8 @@ struct coding_memo {
 enum coding coding_memo_choose(
 	struct coding_memo *m, const struct field *fields, unsigned n, unsigned available);
 
-/* Members for the replies of files/ and the uploads of store/ alone. */
+/* The worker uses disk_trim(), places_limit() and doubt_client_add() with its parts; other members
+ * are for the replies of files/ and the uploads of store/ alone. */
 struct files {
 	struct loop *loop;
 	struct offload *offload;
@@ -80,15 +81,6 @@ void files_take_image(struct files *f, uint64_t number, const int *fds, int nfds
  * if needed.
  */
 void files_look(struct files *f, void (*ask)(void *ctx, struct lender *lender), void *ctx);
-
-/* Limits the files open for responses; open ones stay. */
-void files_limit(struct files *f, unsigned open);
-
-/* Frees memory kept for later files. */
-void files_trim(struct files *f);
-
-/* Adds a keeper to tell of changes (doubt_client.h). Takes fd. */
-void files_take_keeper(struct files *f, int fd);
 
 /* Releases the image: new requests read the disk (drain). */
 void files_no_image(struct files *f);

@@ -201,20 +201,15 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	reply_send(req, status);
 }
 
-/* The released text is back, if it is unchanged. */
-static void got_again(struct listing *l, int result)
-{
-	l->failed =
-		result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&l->reader.text->etag));
-	req_resume(l->req);
-}
-
 static void got(struct listing_reader *r, int result)
 {
 	struct listing *l = listing_of(r);
 
 	if (l->replied) {
-		got_again(l, result);
+		/* The released text is back, if it is unchanged. */
+		l->failed =
+			result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&r->text->etag));
+		req_resume(l->req);
 	} else if (result != 0) {
 		reply_failed(l->req, l->path, result);
 	} else {
@@ -321,16 +316,11 @@ static enum coding choose_coding(const struct h2d_req *req, const struct listing
 	return coding == CODING_NONE ? CODING_IDENTITY : coding;
 }
 
-static bool wants_json(const struct h2d_req *req)
-{
-	return accept_weight(req->fields, req->nfields, SLICE("application/json")) >
-	       accept_weight(req->fields, req->nfields, SLICE("text/html"));
-}
-
 static struct listing *create_listing(struct h2d_req *req, struct listings *all, const char *root,
 	struct slice path, unsigned links)
 {
-	bool json = wants_json(req);
+	bool json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
+		    accept_weight(req->fields, req->nfields, SLICE("text/html"));
 	size_t nroot = strlen(root) + 1;
 	struct slice action = json ? slice_of("", 0) : form_action(req, path);
 	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1);

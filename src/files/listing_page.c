@@ -56,20 +56,13 @@ static bool is_digit(struct slice s)
 /* Cuts the number that s begins with off it, without leading zeros. */
 static struct slice take_number(struct slice *s)
 {
-	struct slice number;
 	const char *p;
 
 	for (; s->n > 1 && *s->p == '0' && s->p[1] >= '0' && s->p[1] <= '9'; s->n--)
 		s->p++;
 	for (p = s->p; is_digit(*s); s->n--)
 		s->p++;
-	number = slice_of(p, (size_t)(s->p - p));
-	return number;
-}
-
-static int by_number(struct slice a, struct slice b)
-{
-	return a.n != b.n ? (a.n > b.n) - (a.n < b.n) : by_bytes(a, b);
+	return slice_of(p, (size_t)(s->p - p));
 }
 
 /* Compares numbers in names by value: "file2" before "file10". Case does not matter. */
@@ -81,7 +74,7 @@ static int by_parts(struct slice a, struct slice b)
 		if (is_digit(a) && is_digit(b)) {
 			struct slice x = take_number(&a), y = take_number(&b);
 
-			rc = by_number(x, y);
+			rc = x.n != y.n ? (x.n > y.n) - (x.n < y.n) : by_bytes(x, y);
 		} else {
 			rc = tolower((unsigned char)*a.p) - tolower((unsigned char)*b.p);
 			a = slice_of(a.p + 1, a.n - 1);

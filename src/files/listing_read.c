@@ -150,16 +150,11 @@ static void read_readme(struct reading *r)
 static int open_dir(struct reading *r)
 {
 	int fd = beneath_open(r->root, r->path, r->links);
-	int rc;
 
 	if (fd < 0)
 		return fd;
-	r->dir = fdopendir(fd);
-	if (r->dir != NULL)
-		return 0;
-	rc = -errno;
-	close(fd);
-	return rc;
+	r->dir = beneath_list(fd);
+	return r->dir != NULL ? 0 : -errno;
 }
 
 /* Reads the directory into page, which needs unread() in any case. 0, or -errno. */

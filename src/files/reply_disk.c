@@ -1,6 +1,6 @@
 /*
  * reply_disk: selects the file to look for on the disk, and answers when the result is known.
- * Called by reply_file.c, whose plan has the steps; never opens a file. See reply_file.h.
+ * Called by reply_file.c; never opens a file. See reply_file.h.
  */
 #include "files/reply_file.h"
 
@@ -61,12 +61,6 @@ static void tell_coding(
 					 : "the file is neither precompressed nor cached");
 }
 
-static void tell_found(const struct file_reply *a, const struct disk_file *file, bool varies)
-{
-	trace_found(a->req, a->root, a->name, "disk");
-	tell_coding(a->req, file, a->seen, varies);
-}
-
 void reply_disk_send(struct file_reply *a, struct disk_file *file)
 {
 	struct h2d_req *req = a->req;
@@ -83,8 +77,10 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 
 	COUNT(cache_misses, 1);
 	req->record.source = REQ_SOURCE_DISK;
-	if (__builtin_expect(req->env->conf.traced, false))
-		tell_found(a, file, r.varies);
+	if (__builtin_expect(req->env->conf.traced, false)) {
+		trace_found(req, a->root, a->name, "disk");
+		tell_coding(req, file, a->seen, r.varies);
+	}
 	if (date == NULL || r.type.p == NULL ||
 		((file->uploaded || doc_root_is_upload(&a->files->roots[a->root], a->name)) &&
 			reply_conditional_sandbox(req) < 0)) {
@@ -176,9 +172,9 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 			disk_file_beside(file, (enum coding)c, false);
 }
 
-struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *plan)
+struct disk_file *reply_disk_file(struct file_reply *a)
 {
-	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name, plan, a);
+	struct disk_file *file = disk_file_new(a->files->disk, a->req, a->root, a->name);
 
 	body_close(&a->req->reply.body);
 	if (file == NULL) {
@@ -186,6 +182,7 @@ struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *
 		return NULL;
 	}
 	disk_file_attach(file, &a->req->reply.body);
+	file->ctx = a;
 	file->links = a->links;
 	if (doc_root_is_upload(&a->files->roots[a->root], a->name)) {
 		file->links &= ~(unsigned)BENEATH_LEAVE;

@@ -98,7 +98,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 		return true;
 	}
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
-	if (!copy_fields(req, e, b, image_strings(v->head) + e->type.at, &r) ||
+	if (!copy_fields(req, e, b, image_strings(v->index.head) + e->type.at, &r) ||
 		!set_charset(req, f->charsets[root], path, &r.type) ||
 		(doc_root_is_upload(&f->roots[root], path) && reply_conditional_sandbox(req) < 0)) {
 		reply_conditional_no_memory(req);
@@ -112,13 +112,6 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
-
-static bool is_cached(const struct file_reply *a)
-{
-	struct image_map *v = a->files->image;
-
-	return v != NULL && image_map_find(v, a->root, a->name, clock_ms()) != NULL;
-}
 
 /* The gate has checked the requested path; index and extensions change it. */
 static bool is_hidden(const struct file_reply *a)
@@ -134,6 +127,8 @@ static void from_disk(struct file_reply *a);
 
 static void try_name(struct file_reply *a)
 {
+	const struct image_map *v = a->files->image;
+
 	if (a->name.p == NULL) {
 		reply_disk_no_memory(a);
 		return;
@@ -143,7 +138,8 @@ static void try_name(struct file_reply *a)
 		missing(a, false);
 		return;
 	}
-	if (a->way == FILE_REPLY_SLASHED && is_cached(a)) {
+	if (a->way == FILE_REPLY_SLASHED && v != NULL &&
+		image_map_find(v, a->root, a->name, clock_ms()) != NULL) {
 		reply_names_take_away_slash(a);
 		return;
 	}
@@ -304,38 +300,15 @@ static void opened(struct disk_file *file, int rc)
 		tagged(file, disk_file_etag(file));
 }
 
-static void open_then(struct disk_file *file)
-{
-	opened(file, disk_file_opened(file));
-}
-
-static void tag_then(struct disk_file *file)
-{
-	tagged(file, disk_file_tagged(file));
-}
-
-static void line_then(struct disk_file *file)
-{
-	opened(file, file->result);
-}
-
-static const struct disk_plan from_disk_plan = {
-	.steps = {
-		[DISK_OPEN] = { disk_open_run, open_then },
-		[DISK_TAG] = { disk_tag_run, tag_then },
-		[DISK_LINE] = { NULL, line_then },
-		[DISK_READ] = { disk_read_run, disk_read_then },
-		[DISK_CLOSE] = { disk_close_run, disk_close_then },
-		[DISK_REOPEN] = { disk_reopen_run, disk_reopen_then },
-	},
-};
-
 static void from_disk(struct file_reply *a)
 {
-	struct disk_file *file = reply_disk_file(a, &from_disk_plan);
+	struct disk_file *file = reply_disk_file(a);
 
-	if (file != NULL)
-		opened(file, disk_file_open(file));
+	if (file == NULL)
+		return;
+	file->opened = opened;
+	file->tagged = tagged;
+	opened(file, disk_file_open(file));
 }
 
 /* --- requests --------------------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ struct file_reply {
 
 /* Makes the file of name, to be looked for on the disk; the end of its request closes it. NULL:
  * memory was out, and that was answered. */
-struct disk_file *reply_disk_file(struct file_reply *a, const struct disk_plan *plan);
+struct disk_file *reply_disk_file(struct file_reply *a);
 
 /* True if the answer sends the file: one that is only checked takes no place. */
 bool reply_disk_sends(const struct file_reply *a, const struct disk_file *file);

@@ -6,14 +6,12 @@
 #include "image/beneath.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,14 +84,6 @@ static int open_again(int fd)
 	return file >= 0 ? file : -errno;
 }
 
-/* Only this makes an NFS client fetch the file's attributes. -ESTALE: its name is gone. */
-static int look_again(int fd, struct stat *st)
-{
-	int rc = look_at_file(fd, st);
-
-	return rc == 0 && st->st_nlink == 0 ? -ESTALE : rc;
-}
-
 static int open_once(int root, const char *path, unsigned flags, struct stat *st)
 {
 	/* By name again it could now be a FIFO, which open(2) cannot be told to refuse. */
@@ -106,11 +96,12 @@ static int open_once(int root, const char *path, unsigned flags, struct stat *st
 	close(fd);
 	if (file < 0 || flags & BENEATH_CACHED)
 		return file;
-	rc = look_again(file, st);
-	if (rc == 0)
+	/* Only this makes an NFS client fetch the file's attributes. */
+	rc = look_at_file(file, st);
+	if (rc == 0 && st->st_nlink > 0)
 		return file;
 	close(file);
-	return rc;
+	return rc == 0 ? -ESTALE : rc;
 }
 
 /* The name was a regular file's a moment ago. */
@@ -158,74 +149,60 @@ void beneath_refresh(int root, const char *path, bool itself)
 	}
 }
 
-enum beneath_kind beneath_kind(int fd)
+DIR *beneath_list(int fd)
 {
-	/* File systems on this machine's own devices, with a reliable RWF_NOWAIT. */
-	static const unsigned local[] = {
-		EXT4_SUPER_MAGIC,
-		XFS_SUPER_MAGIC,
-		BTRFS_SUPER_MAGIC,
-		OVERLAYFS_SUPER_MAGIC,
-		SQUASHFS_MAGIC,
-		EROFS_SUPER_MAGIC_V1,
-		F2FS_SUPER_MAGIC,
-		ISOFS_SUPER_MAGIC,
-		MSDOS_SUPER_MAGIC,
-		EXFAT_SUPER_MAGIC,
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+/* A directory's comparison of names: unknown; by bytes; by bytes without the flag for another way;
+ * perhaps ignoring ASCII case. */
+enum compares { UNKNOWN, BYTES, BYTES_OR_FLAG, BYTES_OR_CASE };
+
+struct file_system {
+	unsigned type;
+	enum beneath_kind kind;
+	enum compares compares;
+};
+
+/* Finds the file system of fd. Those of BENEATH_LOCAL are on this machine's own devices, with a
+ * reliable RWF_NOWAIT. */
+static struct file_system file_system_of(int fd)
+{
+	static const struct file_system known[] = {
+		{ TMPFS_MAGIC, BENEATH_MEMORY, BYTES_OR_FLAG },
+		{ RAMFS_MAGIC, BENEATH_MEMORY, BYTES },
+		{ EXT4_SUPER_MAGIC, BENEATH_LOCAL, BYTES_OR_FLAG },
+		{ XFS_SUPER_MAGIC, BENEATH_LOCAL, BYTES_OR_CASE },
+		{ BTRFS_SUPER_MAGIC, BENEATH_LOCAL, BYTES },
+		{ OVERLAYFS_SUPER_MAGIC, BENEATH_LOCAL, BYTES_OR_FLAG },
+		{ SQUASHFS_MAGIC, BENEATH_LOCAL, BYTES },
+		{ EROFS_SUPER_MAGIC_V1, BENEATH_LOCAL, BYTES },
+		{ F2FS_SUPER_MAGIC, BENEATH_LOCAL, BYTES_OR_FLAG },
+		{ ISOFS_SUPER_MAGIC, BENEATH_LOCAL, UNKNOWN },
+		{ MSDOS_SUPER_MAGIC, BENEATH_LOCAL, UNKNOWN },
+		{ EXFAT_SUPER_MAGIC, BENEATH_LOCAL, UNKNOWN },
 	};
 	struct statfs fs;
 
-	if (TEMP_FAILURE_RETRY(fstatfs(fd, &fs)) < 0)
-		return BENEATH_REMOTE;
-	if ((unsigned)fs.f_type == TMPFS_MAGIC || (unsigned)fs.f_type == RAMFS_MAGIC)
-		return BENEATH_MEMORY;
-	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		if ((unsigned)fs.f_type == local[i])
-			return BENEATH_LOCAL;
-	return BENEATH_REMOTE;
+	if (TEMP_FAILURE_RETRY(fstatfs(fd, &fs)) == 0)
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if ((unsigned)fs.f_type == known[i].type)
+				return known[i];
+	return (struct file_system){ .kind = BENEATH_REMOTE, .compares = UNKNOWN };
+}
+
+enum beneath_kind beneath_kind(int fd)
+{
+	return file_system_of(fd).kind;
 }
 
 /* --- spelling --------------------------------------------------------------------------------- */
 
 /* A directory that compares names by bytes need not be read; the names of others are read. */
-
-/* A directory's comparison of names: by bytes; by bytes without the flag for another way; perhaps
- * ignoring ASCII case; unknown. */
-enum compares { BYTES, BYTES_OR_FLAG, BYTES_OR_CASE, UNKNOWN };
-
-static enum compares compares(int fd)
-{
-	static const struct {
-		unsigned type;
-		enum compares compares;
-	} known[] = {
-		{ BTRFS_SUPER_MAGIC, BYTES },
-		{ SQUASHFS_MAGIC, BYTES },
-		{ EROFS_SUPER_MAGIC_V1, BYTES },
-		{ RAMFS_MAGIC, BYTES },
-		{ EXT4_SUPER_MAGIC, BYTES_OR_FLAG },
-		{ F2FS_SUPER_MAGIC, BYTES_OR_FLAG },
-		{ TMPFS_MAGIC, BYTES_OR_FLAG },
-		{ OVERLAYFS_SUPER_MAGIC, BYTES_OR_FLAG },
-		{ XFS_SUPER_MAGIC, BYTES_OR_CASE },
-	};
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0)
-		return UNKNOWN;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if ((unsigned)fs.f_type == known[i].type)
-			return known[i].compares;
-	return UNKNOWN;
-}
-
-/* ioctl_iflags(2). A file system without flags lacks this one. */
-static bool has_fold_flag(int fd)
-{
-	int flags = 0;
-
-	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL) != 0;
-}
 
 /* True if the end of path[at…] exists in the other case, too. -EAGAIN: a thread must look. */
 static int other_case_is_there(int root, char *path, size_t at, unsigned flags)
@@ -250,14 +227,11 @@ static int other_case_is_there(int root, char *path, size_t at, unsigned flags)
 static int find_name(int fd, const char *name, size_t n)
 {
 	const struct dirent *e;
-	DIR *dir = fdopendir(fd);
+	DIR *dir = beneath_list(fd);
 	int rc = -ENOENT;
 
-	if (dir == NULL) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
+	if (dir == NULL)
+		return -errno;
 	do {
 		errno = 0;
 		e = readdir(dir);
@@ -283,16 +257,21 @@ static int open_dir(int root, char *path, size_t at, unsigned flags, enum compar
 	fd = beneath_open(root, path, flags);
 	if (fd == -EACCES) {
 		fd = beneath_open(root, path, flags | BENEATH_PATH);
-		*how = fd >= 0 ? compares(fd) : UNKNOWN;
+		*how = fd >= 0 ? file_system_of(fd).compares : UNKNOWN;
 		if (fd >= 0)
 			close(fd);
 		if (*how == BYTES_OR_FLAG)
 			*how = BYTES_OR_CASE;
 		fd = -EACCES;
 	} else if (fd >= 0) {
-		*how = compares(fd);
+		int folds = 0;
+
+		*how = file_system_of(fd).compares;
+		/* ioctl_iflags(2). A file system without flags lacks this one. */
 		if (*how == BYTES_OR_FLAG)
-			*how = has_fold_flag(fd) ? UNKNOWN : BYTES;
+			*how = ioctl(fd, FS_IOC_GETFLAGS, &folds) == 0 && (folds & FS_CASEFOLD_FL)
+				       ? UNKNOWN
+				       : BYTES;
 	}
 	path[at] = next;
 	return fd;

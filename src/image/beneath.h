@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -44,6 +45,10 @@ int beneath_open_file(int root, const char *path, unsigned flags, struct stat *s
  * close-to-open). May block.
  */
 void beneath_refresh(int root, const char *path, bool itself);
+
+/* Opens the directory of fd (-1: none) for readdir(3); takes fd, also on failure. NULL with errno.
+ */
+DIR *beneath_list(int fd);
 
 /* The kind of fd's file system; may block. */
 enum beneath_kind beneath_kind(int fd);

@@ -1,5 +1,9 @@
-/* image: checks and searches an index from another process. See image.h. */
+/* image: maps, checks and searches an index from another process. See image.h. */
 #include "image/image.h"
+
+#include <sys/mman.h>
+
+#include "image/memfd.h"
 
 /* True: the bytes may be in a header's value without a further check. */
 static bool printable(const char *p, size_t n)
@@ -115,6 +119,36 @@ const char *image_check(const void *index, size_t size, const uint64_t *segments
 	if (fault == NULL)
 		fault = check_roots(h);
 	return fault != NULL ? fault : check_marks(h, marks, marks_size);
+}
+
+static const void *map_sealed(int fd, bool content, size_t *n)
+{
+	off_t size = memfd_sealed_size(fd, content);
+	const void *p = MAP_FAILED;
+
+	if (size > 0)
+		p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	*n = (size_t)size;
+	return p != MAP_FAILED ? p : NULL;
+}
+
+const char *image_open(
+	struct image_index *x, const int *fds, const uint64_t *segments, unsigned nsegments)
+{
+	x->head = map_sealed(fds[0], true, &x->size);
+	x->marks = map_sealed(fds[1], false, &x->marks_size);
+	if (x->head == NULL || x->marks == NULL)
+		return "not sealed, empty, or cannot be mapped";
+	return image_check(x->head, x->size, segments, nsegments, x->marks, x->marks_size);
+}
+
+void image_close(struct image_index *x)
+{
+	if (x->head != NULL)
+		munmap((void *)(uintptr_t)x->head, x->size);
+	if (x->marks != NULL)
+		munmap((void *)(uintptr_t)x->marks, x->marks_size);
+	*x = (struct image_index){ 0 };
 }
 
 const struct image_entry *image_find(const struct image_head *h, uint32_t root, struct slice path)

@@ -160,5 +160,20 @@ static inline uint64_t image_hash(uint64_t seed, uint32_t root, struct slice pat
 const char *image_check(const void *index, size_t size, const uint64_t *segments,
 	unsigned nsegments, const void *marks, size_t marks_size);
 
+/* The index and the marks of an image of another process. */
+struct image_index {
+	const struct image_head *head; /* NULL: not mapped, as the marks */
+	const struct image_marks *marks;
+	size_t size, marks_size;
+};
+
+/*
+ * Maps those of fds, and checks them with image_check(). Their pages are present, so that no reader
+ * faults. NULL, or the fault; image_close() follows in any case. May block.
+ */
+const char *image_open(
+	struct image_index *x, const int *fds, const uint64_t *segments, unsigned nsegments);
+void image_close(struct image_index *x);
+
 /* The entry of path in a checked index; NULL: none. */
 const struct image_entry *image_find(const struct image_head *h, uint32_t root, struct slice path);

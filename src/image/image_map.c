@@ -1,17 +1,14 @@
 /*
- * image_map: maps, checks and unmaps the memfds of one image, in offload threads of a worker. The
- * keeper is another process, so its descriptors are checked as hostile data. It never uses an image
- * refused by image_check().
+ * image_map: maps and unmaps the memfds of one image, in offload threads of a worker. The keeper is
+ * another process: an image that image_open() refuses is never used.
  */
 #include "image/image_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/counters.h"
-#include "image/memfd.h"
 
 enum { LIFE = 2 };
 
@@ -34,59 +31,26 @@ static void close_fds(struct image_map *v, bool life)
 /* The loop releases shared segments. */
 static void unmap(struct image_map *v)
 {
-	if (v->head != NULL)
-		munmap((void *)(uintptr_t)v->head, v->sizes[0]);
-	if (v->marks != NULL)
-		munmap((void *)(uintptr_t)v->marks, v->sizes[1]);
+	image_close(&v->index);
 	for (unsigned i = 0; i < v->nsegments; i++)
 		if (v->segments[i] != NULL && !is_joined(v, i))
 			segment_map_free(&v->segments[i]);
-	v->head = NULL;
-	v->marks = NULL;
-}
-
-/* Maps index or marks. */
-static const void *map_one(struct image_map *v, unsigned i)
-{
-	off_t size = memfd_sealed_size(v->fds[i], i != 1);
-	void *p;
-
-	if (size <= 0) {
-		v->fault = "not sealed, or empty";
-		return NULL;
-	}
-	v->sizes[i] = (uint64_t)size;
-	/* Populated here, to save the loop page faults. */
-	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED | MAP_POPULATE, v->fds[i], 0);
-	if (p == MAP_FAILED) {
-		v->fault = "cannot be mapped";
-		return NULL;
-	}
-	return p;
-}
-
-static void map_segments(struct image_map *v)
-{
-	for (unsigned i = 0; v->fault == NULL && i < v->nsegments; i++) {
-		if (v->segments[i] == NULL)
-			v->segments[i] = segment_map_new(v->fds[i + IMAGE_FDS], &v->fault);
-		if (v->segments[i] != NULL)
-			v->sizes[i + IMAGE_FDS] = v->segments[i]->size;
-	}
 }
 
 static void map_work(struct job *j)
 {
 	struct image_map *v = LIST_ENTRY(j, struct image_map, job);
+	uint64_t sizes[IMAGE_SEGMENTS] = { 0 };
 
-	v->head = map_one(v, 0);
+	for (unsigned i = 0; v->fault == NULL && i < v->nsegments; i++) {
+		if (v->segments[i] == NULL)
+			v->segments[i] = segment_map_new(v->fds[i + IMAGE_FDS], &v->fault);
+		if (v->segments[i] != NULL)
+			sizes[i] = v->segments[i]->size;
+	}
 	if (v->fault == NULL)
-		v->marks = map_one(v, 1);
-	map_segments(v);
-	if (v->fault == NULL)
-		v->fault = image_check(v->head, v->sizes[0], v->sizes + IMAGE_FDS, v->nsegments,
-			v->marks, v->sizes[1]);
-	if (v->fault == NULL && v->head->number != v->number)
+		v->fault = image_open(&v->index, v->fds, sizes, v->nsegments);
+	if (v->fault == NULL && v->index.head->number != v->number)
 		v->fault = "not the announced number";
 	if (v->fault != NULL)
 		unmap(v);

@@ -12,11 +12,9 @@
 struct image_map {
 	struct ref ref; /* files.c's while it serves new requests, and those of orphans */
 	uint64_t number;
-	const struct image_head *head;
-	const struct image_marks *marks;
+	struct image_index index;
 	struct segment_map *segments[IMAGE_SEGMENTS];
 	uint64_t joined; /* a bit for each segment shared with other image maps */
-	uint64_t sizes[IMAGE_FDS + IMAGE_SEGMENTS]; /* of index, marks, –, segments */
 	unsigned nsegments;
 
 	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* all closed after mapping except life, the last */
@@ -48,7 +46,7 @@ void image_map_close(struct image_map **v);
 /* True if the keeper ticked lately. */
 static inline bool image_map_fresh(const struct image_map *v, uint64_t now_ms)
 {
-	uint64_t tick = __atomic_load_n(&v->marks->tick_ms, __ATOMIC_ACQUIRE);
+	uint64_t tick = __atomic_load_n(&v->index.marks->tick_ms, __ATOMIC_ACQUIRE);
 
 	/* The clock of this turn may be older than the tick. */
 	return (int64_t)(now_ms - tick) <= IMAGE_TICK_MAX_MS;
@@ -62,10 +60,11 @@ static inline const struct image_entry *image_map_find(
 
 	if (!image_map_fresh(v, now_ms))
 		return NULL;
-	e = image_find(v->head, root, path);
+	e = image_find(v->index.head, root, path);
 	if (e == NULL)
 		return NULL;
-	if (__atomic_load_n(&v->marks->stale[e - image_entries(v->head)], __ATOMIC_ACQUIRE) != 0)
+	if (__atomic_load_n(&v->index.marks->stale[e - image_entries(v->index.head)],
+		    __ATOMIC_ACQUIRE) != 0)
 		return NULL;
 	return e;
 }

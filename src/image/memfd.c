@@ -26,6 +26,25 @@ int memfd_new(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int memfd_map(const char *name, size_t size, void **map)
+{
+	int fd = memfd_new(name), rc;
+
+	if (fd < 0)
+		return fd;
+	/* Written, not only sized: full memory is an error here, and not SIGBUS at the first
+	 * store. */
+	rc = -posix_fallocate(fd, 0, (off_t)size);
+	if (rc == 0) {
+		*map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (*map != MAP_FAILED)
+			return fd;
+		rc = -errno;
+	}
+	close(fd);
+	return rc;
+}
+
 int memfd_write(int fd, const void *p, size_t n, off_t at)
 {
 	const char *from = p;

@@ -11,6 +11,10 @@
 /* Makes an empty one, writable. The descriptor, or -errno. */
 int memfd_new(const char *name);
 
+/* Makes one of that size, zeroed, with its memory, mapped for writing at *map. The descriptor, or
+ * -errno. */
+int memfd_map(const char *name, size_t size, void **map);
+
 /* Writes all n bytes at offset at. 0, or -errno. */
 int memfd_write(int fd, const void *p, size_t n, off_t at);
 

@@ -254,11 +254,6 @@ static void forget_orphan(struct segment_map *s)
 	s->pages = NULL;
 }
 
-static bool is_due(const struct segment_map *s, uint64_t now_ms)
-{
-	return s->last != NULL && !s->copying && now_ms - s->orphan_ms >= ORPHAN_MS;
-}
-
 static bool begin_asking(struct segment_map *s)
 {
 	uint64_t npages = (s->size + SEGMENT_MAP_PAGE - 1) / SEGMENT_MAP_PAGE;
@@ -277,7 +272,7 @@ struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms)
 	LIST_FOREACH(node, &all->all) {
 		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
 
-		if (is_due(s, now_ms))
+		if (s->last != NULL && !s->copying && now_ms - s->orphan_ms >= ORPHAN_MS)
 			any |= begin_asking(s);
 	}
 	return any ? &lender : NULL;
@@ -350,13 +345,6 @@ static void copy_done(struct job *j)
 	ref_put(&s->ref);
 }
 
-/* No thread is available: it is due again. */
-static void copy_left_out(struct segment_map *s)
-{
-	s->file.fd = s->closing;
-	forget_orphan(s);
-}
-
 static void copy_orphan(struct segment_map *s)
 {
 	H2D_ASSERT(s->found == s->ref.count);
@@ -365,10 +353,13 @@ static void copy_orphan(struct segment_map *s)
 	s->file.fd = -1;
 	s->job = (struct job){ .work = copy_work, .done = copy_done };
 	s->copying = offload_submit(s->of->offload, &s->job) == 0;
-	if (s->copying)
+	if (s->copying) {
 		ref_get(&s->ref);
-	else
-		copy_left_out(s);
+		return;
+	}
+	/* No thread is available: it is due again. */
+	s->file.fd = s->closing;
+	forget_orphan(s);
 }
 
 void orphans_copy(struct segment_maps *all)

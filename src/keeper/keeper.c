@@ -55,7 +55,6 @@ struct keeper {
 	struct backlog backlog;
 	struct variants variants;
 	struct publish publish;
-	struct doubt_server doubts;
 	void *moving;             /* memory for moving bodies: the reader's may hold half a file */
 	struct tree_watch *watch; /* NULL: only rescans find changes */
 	struct warm_start *warm_start; /* until the first scan is over */
@@ -207,35 +206,15 @@ static void on_room(void *ctx)
 	stir(k);
 }
 
-static void read_watch(void *ctx)
-{
-	struct keeper *k = ctx;
-
-	if (k->watch != NULL)
-		tree_watch_read(k->watch);
-}
-
-static void on_doubt(void *ctx, uint64_t dev, uint64_t ino, const char *path)
-{
-	struct keeper *k = ctx;
-
-	backlog_doubt(&k->backlog, dev, ino, path);
-	stir(k);
-}
-
 /* A stop in which the last worker exited first, or a socket shut down, which doubts_mend() logs. */
-static void on_doubts_end(void *ctx)
+static void on_doubts_end(struct backlog *b)
 {
-	keeper_leave(ctx, KEEPER_LEAVE);
+	keeper_leave(LIST_ENTRY(b, struct keeper, backlog), KEEPER_LEAVE);
 }
 
 static void check_changes(void *ctx)
 {
-	struct keeper *k = ctx;
-
-	backlog_flush(&k->backlog);
-	read_watch(k);
-	doubt_server_read(&k->doubts);
+	backlog_read(&((struct keeper *)ctx)->backlog);
 }
 
 static void on_pause(void *ctx)
@@ -375,7 +354,7 @@ static int start_building(struct keeper *k)
 		log_notice("cache: max-size reduced to %llu bytes, the most an image holds",
 			(unsigned long long)conf->max_size);
 
-	k->watch = tree_watch_new(&k->loop, on_change, k);
+	k->watch = tree_watch_new(&k->loop, conf->nroots, on_change, k);
 	if (k->watch == NULL)
 		log_error("cache: inotify: %s; rescanning every %llu ms", strerror(errno),
 			(unsigned long long)conf->rescan_ms);
@@ -406,11 +385,9 @@ static int start_building(struct keeper *k)
 	k->publish.ctx = k;
 	k->scan.warm_start = k->warm_start =
 		warm_start_new(&k->catalog, k->args->image.fds, (int)k->args->image.n);
-	k->doubts.doubt = on_doubt;
-	k->doubts.look = read_watch;
-	k->doubts.end = on_doubts_end;
-	k->doubts.ctx = k;
-	rc = doubt_server_open(&k->doubts, &k->loop, gift_fd(k->args->doubts),
+	k->backlog.work = &k->work;
+	k->backlog.end = on_doubts_end;
+	rc = backlog_open(&k->backlog, &k->loop, gift_fd(k->args->doubts),
 		k->args->replaces ? clock_ms() + IMAGE_TICK_MAX_MS + 1 : 0);
 	keeper_go(k, KEEPER_WALK);
 	stir(k);
@@ -428,7 +405,7 @@ static void stop_building(struct keeper *k)
 	/* Long steps of the end must not tick. */
 	k->catalog.pause.fn = NULL;
 	publish_revoke(&k->publish);
-	doubt_server_close(&k->doubts, k->state == KEEPER_DISMISSED);
+	backlog_close(&k->backlog, k->state == KEEPER_DISMISSED);
 	/* Threads that compress cannot be stopped, and are not awaited. */
 	if (k->variants.running > 0)
 		_exit(EXIT_SUCCESS);

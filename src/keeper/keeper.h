@@ -106,42 +106,13 @@ void master_link_tell(struct master_link *l, const struct cache_facts *facts);
 int master_link_send_image(struct master_link *l, const struct built_image *img);
 
 /*
- * doubt_server: reads workers' doubts about names (image/doubt.h), marks the files, and answers.
- * Called by the keeper's loop, and before each tick, so that a tick is never newer than an unread
- * doubt. Doubts are checked, and cost workers no more than reading the disk.
- */
-
-struct doubt_server {
-	struct watch watch;
-	struct loop *loop;
-	struct timer begin;
-	bool refused; /* a message was malformed, and that was logged */
-	/* Marks path below the root that is (dev, ino). */
-	void (*doubt)(void *ctx, uint64_t dev, uint64_t ino, const char *path);
-	/* Reads the kernel's events: the file may have other names. */
-	void (*look)(void *ctx);
-	/* No more doubts can come. */
-	void (*end)(void *ctx);
-	void *ctx;
-};
-
-/*
- * fd stays the caller's; -1: no workers. The calls and their context are set. Before from_ms
- * (clock_ms()) it does not answer: until then images of an earlier keeper are used, and only that
- * one could have marked them. 0, or -errno.
- */
-int doubt_server_open(struct doubt_server *s, struct loop *loop, int fd, uint64_t from_ms);
-
-/* farewell: no image is used any more, and no other keeper reads here. */
-void doubt_server_close(struct doubt_server *s, bool farewell);
-
-/* Answers all doubts so far. */
-void doubt_server_read(struct doubt_server *s);
-
-/*
  * backlog: passes changes from the kernel or a worker to scan, except in the middle of a long step,
  * when the catalogue must not change: such changes are marked in the images at once, and scan gets
  * them after the step, in order.
+ *
+ * It also reads workers' doubts about names (image/doubt.h), and answers once the files are marked:
+ * on the keeper's loop, and before each tick, so that a tick is never newer than an unread doubt.
+ * Doubts are checked, and cost workers no more than reading the disk.
  */
 
 enum { BACKLOG_MAX = 4 << 20 }; /* bytes, about */
@@ -151,6 +122,12 @@ struct backlog {
 	bool midway; /* in the middle of a long step */
 	struct strbuf changes;
 	bool lost; /* a change was TREE_LOST, or met no memory or room: all may have changed */
+	struct watch doubts;
+	struct timer begin;
+	bool refused; /* a message was malformed, and that was logged */
+	struct loop *loop;
+	struct task *work;              /* made ready by each doubt */
+	void (*end)(struct backlog *b); /* no more doubts can come; may close it */
 };
 
 void backlog_init(struct backlog *b, struct scan *scan);
@@ -159,12 +136,21 @@ void backlog_fini(struct backlog *b);
 /* scan_change(), at once or later; path is copied if kept. */
 void backlog_change(struct backlog *b, enum tree_change what, unsigned root, const char *path);
 
-/* A worker reports that path, "/dir/name", changed, in every root that is the directory (dev,
- * ino). */
-void backlog_doubt(struct backlog *b, uint64_t dev, uint64_t ino, const char *path);
-
 /* Passes all kept changes to scan; not to be called midway. */
 void backlog_flush(struct backlog *b);
+
+/*
+ * Reads doubts from fd, which stays the caller's; -1: no workers. b->work and b->end are set.
+ * Before from_ms (clock_ms()) it does not answer: until then images of an earlier keeper are used,
+ * and only that one could have marked them. 0, or -errno.
+ */
+int backlog_open(struct backlog *b, struct loop *loop, int fd, uint64_t from_ms);
+
+/* farewell: no image is used any more, and no other keeper reads here. */
+void backlog_close(struct backlog *b, bool farewell);
+
+/* Takes all changes so far: the kept ones, the kernel's, and doubts, which are answered. */
+void backlog_read(struct backlog *b);
 
 enum keeper_state {
 #define KEEPER_STATE(name, next, help) KEEPER_##name,

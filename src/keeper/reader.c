@@ -141,15 +141,12 @@ void reader_gone(struct reader *r, struct catalog_file *f)
 		reader_end(r);
 }
 
-static void move_all(struct reader *r, unsigned from, unsigned to)
-{
-	while (!list_empty(&r->queues[from]))
-		enqueue(r, LIST_ENTRY(r->queues[from].next, struct catalog_file, queue), to);
-}
-
 void reader_room(struct reader *r)
 {
-	move_all(r, READER_STUCK, READER_FOUND);
+	struct list *stuck = &r->queues[READER_STUCK];
+
+	while (!list_empty(stuck))
+		enqueue(r, LIST_ENTRY(stuck->next, struct catalog_file, queue), READER_FOUND);
 }
 
 /* Each queue has one delay, so its first is due first. */
@@ -186,23 +183,19 @@ unsigned reader_pending(const struct reader *r)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static bool is_shortage(int rc)
-{
-	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOSPC || rc == -EINTR ||
-	       rc == -EAGAIN || rc == -ENOBUFS;
-}
-
 /* A fault of the machine, or of the moment: later. Any other: not cacheable. */
 static void failed(struct reader *r, struct catalog_file *f, int rc)
 {
+	bool machine =
+		rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOSPC || rc == -ENOBUFS;
+
 	reader_end(r);
-	if (!is_shortage(rc)) {
-		catalog_remove(r->catalog, f);
-		return;
-	}
-	if (rc != -EAGAIN && rc != -EINTR)
+	if (machine)
 		r->trouble = rc;
-	enqueue(r, f, READER_RETRY);
+	if (machine || rc == -EINTR || rc == -EAGAIN)
+		enqueue(r, f, READER_RETRY);
+	else
+		catalog_remove(r->catalog, f);
 }
 
 void reader_left_out(struct reader *r, bool past)

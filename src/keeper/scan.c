@@ -340,10 +340,9 @@ static void begin_dir(struct scan *s, struct catalog_dir *d)
 	}
 	if (s->watch != NULL)
 		tree_watch_dir(s->watch, d->node.root, d->path, fd);
-	s->stream = fdopendir(fd);
+	s->stream = beneath_list(fd);
 	if (s->stream == NULL) {
 		s->trouble = -errno;
-		close(fd);
 		return;
 	}
 	s->dir = d;
@@ -364,11 +363,6 @@ static void meet_dir(struct scan *s, struct slice path)
 	queue_dir(s, d);
 }
 
-static bool could_settle(const struct file_id *file_id)
-{
-	return file_id_settled(file_id, file_id_ns(clock_wall()));
-}
-
 static void meet_known(struct scan *s, struct catalog_file *f, const struct file_id *file_id)
 {
 	bool same = f->body != NULL && file_id_eq(&f->file_id, file_id);
@@ -379,7 +373,7 @@ static void meet_known(struct scan *s, struct catalog_file *f, const struct file
 	else if (!same && f->fresh) {
 		catalog_doubt(s->catalog, f);
 		reader_found(s->reader, f);
-	} else if (!same || !f->fresh || could_settle(file_id))
+	} else if (!same || !f->fresh || file_id_settled(file_id, file_id_ns(clock_wall())))
 		reader_found(s->reader, f);
 }
 

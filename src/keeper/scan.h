@@ -20,9 +20,7 @@
 
 struct warm_start {
 	struct segments *store;
-	const struct image_head *head;
-	const struct image_marks *marks;
-	size_t sizes[IMAGE_FDS];
+	struct image_index index;
 	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* -1: closed, or the store's */
 	int nfds;
 	struct segment *segments[IMAGE_SEGMENTS]; /* in the store; NULL: not yet needed */

@@ -52,7 +52,6 @@ struct tree_watch {
 	struct watch events;
 	struct timer idle;
 	struct tree_map map;
-	struct way_of_root *roots;
 	unsigned nroots;
 	bool root_events; /* some root is changed or touched */
 	bool lost;
@@ -60,6 +59,7 @@ struct tree_watch {
 	bool said_short;
 	char path[TREE_PATH_MAX];
 	char buf[READ_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
+	struct way_of_root roots[];
 };
 
 static void tell_change(
@@ -296,9 +296,9 @@ static void on_readable(struct watch *events, uint32_t mask)
 	tree_watch_read(LIST_ENTRY(events, struct tree_watch, events));
 }
 
-struct tree_watch *tree_watch_new(struct loop *loop, tree_change_fn *fn, void *ctx)
+struct tree_watch *tree_watch_new(struct loop *loop, unsigned nroots, tree_change_fn *fn, void *ctx)
 {
-	struct tree_watch *w = calloc(1, sizeof(*w));
+	struct tree_watch *w = calloc(1, sizeof(*w) + nroots * sizeof(w->roots[0]));
 	int rc;
 
 	if (w == NULL)
@@ -308,6 +308,9 @@ struct tree_watch *tree_watch_new(struct loop *loop, tree_change_fn *fn, void *c
 	w->ctx = ctx;
 	w->events.fn = on_readable;
 	timer_init(&w->idle, on_idle);
+	w->nroots = nroots;
+	for (unsigned i = 0; i < nroots; i++)
+		list_init(&w->roots[i].steps);
 	rc = tree_map_init(&w->map);
 	if (rc < 0) {
 		free(w);
@@ -333,7 +336,6 @@ void tree_watch_free(struct tree_watch **watch)
 	timer_disarm(&w->loop->wheel, &w->idle);
 	for (unsigned i = 0; i < w->nroots; i++)
 		forget_root(w, &w->roots[i]);
-	free(w->roots);
 	tree_map_fini(&w->map);
 	loop_unwatch(w->loop, &w->events);
 	if (w->events.fd >= 0)
@@ -372,31 +374,6 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	return mark;
 }
 
-/* 0, or -ENOMEM: n roots or more, new ones empty. */
-static int make_roots(struct tree_watch *w, unsigned n)
-{
-	struct way_of_root *roots;
-
-	if (n <= w->nroots)
-		return 0;
-	if (n < 2 * w->nroots)
-		n = 2 * w->nroots;
-	roots = calloc(n, sizeof(*roots));
-	if (roots == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++)
-		list_init(&roots[i].steps);
-	for (unsigned i = 0; i < w->nroots; i++) {
-		roots[i] = w->roots[i];
-		list_init(&roots[i].steps);
-		list_splice(&roots[i].steps, &w->roots[i].steps);
-	}
-	free(w->roots);
-	w->roots = roots;
-	w->nroots = n;
-	return 0;
-}
-
 struct steps {
 	struct tree_watch *w;
 	unsigned root;
@@ -417,18 +394,13 @@ static int add_step(void *ctx, int fd, const char *name)
 int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path)
 {
 	struct steps s = { w, root };
-	struct way_of_root *r;
-	char *path;
+	struct way_of_root *r = &w->roots[root];
+	char *path = strdup(root_path);
 	int rc;
 
-	H2D_ASSERT(!w->telling);
-	path = strdup(root_path);
-	rc = path != NULL ? make_roots(w, root + 1) : -ENOMEM;
-	if (rc < 0) {
-		free(path);
-		return rc;
-	}
-	r = &w->roots[root];
+	H2D_ASSERT(!w->telling && root < w->nroots);
+	if (path == NULL)
+		return -ENOMEM;
 	forget_root(w, r);
 	r->path = path;
 	rc = tree_way(path, add_step, &s, &r->sum);
@@ -438,12 +410,12 @@ int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path)
 
 int tree_watch_dir(struct tree_watch *w, unsigned root, const char *path, int dirfd)
 {
-	struct way_of_root *r = w->roots + root;
+	struct way_of_root *r = &w->roots[root];
 	struct tree_mark *mark;
 	struct tree_dir *dir;
 
-	H2D_ASSERT(!w->telling);
-	if (root >= w->nroots || r->path == NULL)
+	H2D_ASSERT(!w->telling && root < w->nroots);
+	if (r->path == NULL)
 		return -ENOENT;
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
@@ -465,8 +437,8 @@ void tree_watch_forget(struct tree_watch *w, unsigned root, const char *path)
 {
 	struct tree_dir *dir = NULL;
 
-	H2D_ASSERT(!w->telling);
-	if (root < w->nroots && w->roots[root].top != NULL)
+	H2D_ASSERT(!w->telling && root < w->nroots);
+	if (w->roots[root].top != NULL)
 		dir = tree_map_find(&w->map, w->roots[root].top, path);
 	if (dir != NULL)
 		tree_map_drop(&w->map, dir);

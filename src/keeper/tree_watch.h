@@ -150,8 +150,9 @@ typedef void tree_change_fn(void *ctx, enum tree_change what, unsigned root, con
 
 struct tree_watch;
 
-/* NULL with errno; EMFILE: fs.inotify.max_user_instances is reached. */
-struct tree_watch *tree_watch_new(struct loop *loop, tree_change_fn *fn, void *ctx);
+/* For roots 0 to nroots - 1. NULL with errno; EMFILE: fs.inotify.max_user_instances is reached. */
+struct tree_watch *tree_watch_new(
+	struct loop *loop, unsigned nroots, tree_change_fn *fn, void *ctx);
 void tree_watch_free(struct tree_watch **w);
 
 /*

@@ -168,11 +168,6 @@ static void variant_done(struct job *job)
 		variants_step(t);
 }
 
-static unsigned size_class(const struct catalog_file *f)
-{
-	return 32 - (unsigned)__builtin_clz(f->body->n);
-}
-
 void variants_want(struct variants *t, struct catalog_file *f)
 {
 	for (enum coding i = 0; i < CODINGS; i++)
@@ -181,7 +176,8 @@ void variants_want(struct variants *t, struct catalog_file *f)
 	if (f->job != NULL || list_linked(&f->idle) ||
 		catalog_wants(t->catalog, f, t->codings) == 0)
 		return;
-	list_append(f->dir->uploads ? &t->uploads : &t->todo[size_class(f)], &f->idle);
+	list_append(
+		f->dir->uploads ? &t->uploads : &t->todo[32 - __builtin_clz(f->body->n)], &f->idle);
 	t->waiting++;
 }
 
@@ -201,27 +197,6 @@ void variants_gone(struct variants *t, struct catalog_file *f)
 	f->job = NULL;
 }
 
-static struct variant_job *job_for(struct variants *t, struct catalog_file *f)
-{
-	struct variant_job *j = calloc(1, sizeof(*j));
-
-	if (j == NULL)
-		return NULL;
-	j->variants = t;
-	j->file = f;
-	j->job.work = variant_work;
-	j->job.done = variant_done;
-	memcpy(j->source, f->body->etag, IMAGE_ETAG);
-	return j;
-}
-
-static int copy_body(struct variant_job *j, const struct catalog_file *f)
-{
-	j->n = f->body->n;
-	j->in = malloc(j->n);
-	return j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
-}
-
 static int start_job(struct variants *t, struct catalog_file *f)
 {
 	unsigned wants = catalog_wants(t->catalog, f, t->codings);
@@ -231,12 +206,20 @@ static int start_job(struct variants *t, struct catalog_file *f)
 	/* No coding is left, or the file lost its body while it waited. */
 	if (wants == 0)
 		return -ENOENT;
-	j = job_for(t, f);
+	j = calloc(1, sizeof(*j));
 	if (j == NULL)
 		return -ENOMEM;
-	j->wants = wants;
-	j->upload = f->dir->uploads;
-	rc = copy_body(j, f);
+	*j = (struct variant_job){
+		.job = { .work = variant_work, .done = variant_done },
+		.variants = t,
+		.file = f,
+		.wants = wants,
+		.upload = f->dir->uploads,
+		.n = f->body->n,
+		.in = malloc(f->body->n),
+	};
+	memcpy(j->source, f->body->etag, IMAGE_ETAG);
+	rc = j->in != NULL ? segments_read(f->body, j->in) : -ENOMEM;
 	if (rc == 0)
 		rc = offload_submit(t->offload, &j->job);
 	if (rc < 0) {

@@ -5,23 +5,10 @@
 #include "keeper/scan.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "image/memfd.h"
-
-static const void *map_part(struct warm_start *a, unsigned i)
-{
-	off_t size = memfd_sealed_size(a->fds[i], i == 0);
-	void *p;
-
-	if (size <= 0)
-		return NULL;
-	p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, a->fds[i], 0);
-	a->sizes[i] = (size_t)size;
-	return p != MAP_FAILED ? p : NULL;
-}
 
 static const char *open_image(struct warm_start *a)
 {
@@ -35,22 +22,18 @@ static const char *open_image(struct warm_start *a)
 			return "a segment is not sealed";
 		sizes[i] = (uint64_t)size;
 	}
-	a->head = map_part(a, 0);
-	a->marks = map_part(a, 1);
-	if (a->head == NULL || a->marks == NULL)
-		return "cannot be mapped";
-	return image_check(a->head, a->sizes[0], sizes, nsegments, a->marks, a->sizes[1]);
+	return image_open(&a->index, a->fds, sizes, nsegments);
 }
 
 /* Trees are the same if their paths are, in any order of server blocks. */
 static bool match_roots(struct warm_start *a, const struct catalog *c)
 {
-	const struct image_root *theirs = image_roots(a->head);
-	const char *strings = image_strings(a->head);
+	const struct image_root *theirs = image_roots(a->index.head);
+	const char *strings = image_strings(a->index.head);
 
 	a->roots = calloc(c->nroots + 1, sizeof(*a->roots));
 	for (unsigned i = 0; a->roots != NULL && i < c->nroots; i++)
-		for (uint32_t k = 0; k < a->head->nroots && a->roots[i] == 0; k++)
+		for (uint32_t k = 0; k < a->index.head->nroots && a->roots[i] == 0; k++)
 			if (slice_eq(slice_str(c->roots[i].path),
 				    slice_of(strings + theirs[k].path.at, theirs[k].path.n)))
 				a->roots[i] = k + 1;
@@ -131,12 +114,13 @@ bool warm_start_file(struct warm_start *a, struct catalog *c, struct catalog_fil
 
 	if (root == 0)
 		return false;
-	e = image_find(a->head, root - 1, slice_of(f->path, f->node.n));
+	e = image_find(a->index.head, root - 1, slice_of(f->path, f->node.n));
 	if (e == NULL || (e->flags & IMAGE_SETTLED) == 0 || e->body.n != file_id->size ||
 		!file_id_eq(&e->file_id, file_id) || !catalog_has_room(c, 0, e->body.n) ||
 		!segments_have_room(a->store, catalog_index_room(f->node.n)))
 		return false;
-	if (__atomic_load_n(&a->marks->stale[e - image_entries(a->head)], __ATOMIC_ACQUIRE) != 0)
+	if (__atomic_load_n(&a->index.marks->stale[e - image_entries(a->index.head)],
+		    __ATOMIC_ACQUIRE) != 0)
 		return false;
 	b = take_body(a, &e->body);
 	if (b == NULL || catalog_fill_warm(c, f, file_id, b) < 0)
@@ -156,10 +140,7 @@ void warm_start_free(struct warm_start **ap)
 	for (unsigned i = 0; i < IMAGE_SEGMENTS; i++)
 		if (a->segments[i] != NULL)
 			segment_release(a->store, a->segments[i]);
-	if (a->head != NULL)
-		munmap((void *)(uintptr_t)a->head, a->sizes[0]);
-	if (a->marks != NULL)
-		munmap((void *)(uintptr_t)a->marks, a->sizes[1]);
+	image_close(&a->index);
 	for (int i = 0; i < a->nfds; i++)
 		if (a->fds[i] >= 0)
 			close(a->fds[i]);

@@ -23,7 +23,7 @@
 #include "server/worker_state.h"
 #include "share/account.h"
 #include "share/tally.h"
-#include "store/store_sweep.h"
+#include "store/store.h"
 
 enum {
 	OFFLOAD_THREADS = 4,
@@ -306,7 +306,7 @@ static const char *worker_start(struct worker *w)
 	if (w->files == NULL)
 		return "document root";
 	for (unsigned i = 0; i < w->args->keepers.n; i++)
-		files_take_keeper(w->files, w->args->keepers.fds[i]);
+		doubt_client_add(&w->files->doubts, w->args->keepers.fds[i]);
 	store_sweep(w->files, w->args->sites);
 	files_show_image(w->files, &w->args->board_slot->image);
 	worker_room_start(w);

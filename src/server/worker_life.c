@@ -137,7 +137,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 	case CTL_KEEPER:
 		if (nfds != 1)
 			return 0;
-		files_take_keeper(w->files, fds[0]);
+		doubt_client_add(&w->files->doubts, fds[0]);
 		return 1;
 	case CTL_SERVE:
 		w->http.draining |= msg->arg != 0;

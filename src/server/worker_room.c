@@ -107,7 +107,7 @@ void worker_room_look(struct worker *w)
 	getrlimit(RLIMIT_NOFILE, &r);
 	w->room = worker_room_of(r.rlim_cur > roots ? r.rlim_cur - roots : 0,
 		(unsigned)w->args->conf->worker_connections);
-	files_limit(w->files, w->room.files);
+	places_limit(&w->files->disk->places, w->room.files);
 	if (w->dispatch == NULL)
 		return;
 	worker_room_freed(w);

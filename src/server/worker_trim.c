@@ -40,7 +40,7 @@ static void trim(struct worker *w)
 	h1_trim();
 	h2_trim();
 	body_queue_trim();
-	files_trim(w->files);
+	disk_trim(w->files->disk);
 	malloc_trim(0);
 }
 

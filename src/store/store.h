@@ -114,6 +114,18 @@ void store_resume_tell_all(struct store *s);
 /* Adds the error's facts about the upload. True: that is the answer; else the handler gives one. */
 bool store_resume_failed(struct store *s, const struct err *err);
 
+/* --- store_sweep.c -----------------------------------------------------------------------------
+ */
+
+/* Sweeps the directories of uploads of all sites, whose strings stay: removes remains of dead
+ * workers' uploads, and uploads not resumed for resume-expires seconds, and scans for the sums
+ * (store_quota.h). A thread does it, and logs failures. */
+void store_sweep(struct files *f, const struct sites *sites);
+/* Requests it at the next look: a sum must be recomputed. */
+void store_sweep_soon(void);
+/* Called about once a second by a worker: sweeps again when uploads may have expired. */
+void store_sweep_look(struct files *f, const struct sites *sites);
+
 /* --- store_plan.c ----------------------------------------------------------------------------- */
 
 extern const struct store_plan store_whole, store_form, store_resumable;

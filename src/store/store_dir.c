@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "image/beneath.h"
@@ -29,7 +31,56 @@ enum {
 	FOLDER_MODE = 0777,
 	GUARD_MODE = 0600, /* machines that share a directory may share it among users, too */
 	TRIES = 8,
+	WAIT_MAX_MS = 3000,
 };
+
+/* --- store_lock ------------------------------------------------------------------------------- */
+
+static int set_lock(struct store_lock l, short type)
+{
+	int rc;
+
+	do {
+		struct flock range = {
+			.l_type = type, .l_whence = SEEK_SET, .l_start = l.at, .l_len = l.n
+		};
+
+		rc = l.n > 0 ? fcntl(l.fd, F_OFD_SETLK, &range)
+			     : flock(l.fd, type == F_UNLCK ? LOCK_UN : LOCK_EX | LOCK_NB);
+	} while (rc < 0 && errno == EINTR);
+	/* fcntl(2) may return EACCES for EAGAIN. */
+	return rc == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
+}
+
+int store_lock_try(struct store_lock l)
+{
+	return set_lock(l, F_WRLCK);
+}
+
+int store_lock_wait(struct store_lock l, const struct job *job)
+{
+	int rc = store_lock_try(l);
+
+	/* Polls: another program may keep the lock, and flock(2) has no deadline. */
+	for (int ms = 0; rc == -EAGAIN && ms < WAIT_MAX_MS; ms++) {
+		if (job != NULL && job_unwanted(job))
+			return -ECANCELED;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		rc = store_lock_try(l);
+	}
+	if (rc == 0 && job != NULL && job_unwanted(job)) {
+		store_lock_free(l);
+		rc = -ECANCELED;
+	}
+	return rc;
+}
+
+void store_lock_free(struct store_lock l)
+{
+	set_lock(l, F_UNLCK);
+}
+
+/* --- the directory ---------------------------------------------------------------------------- */
 
 int store_dir_open(struct store_dir *d, int root, const char *path)
 {
@@ -124,15 +175,10 @@ int store_dir_sync(int fd)
 
 DIR *store_dir_list(const struct store_dir *d)
 {
-	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (dir == NULL && fd >= 0)
-		close(fd);
-	return dir;
+	return beneath_list(openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-static int add_costs(int fd, unsigned depth, uint64_t *bytes);
+static int add_costs(DIR *dir, unsigned depth, uint64_t *bytes);
 
 /* Adds the cost of a counted directory and its content. */
 static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
@@ -149,21 +195,17 @@ static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
 		return 0;
 	*bytes += STORE_DIR_FILE;
 	fd = beneath_open(fd, name, BENEATH_DIR | BENEATH_SAME_MOUNT);
-	return fd >= 0 ? add_costs(fd, depth - 1, bytes) : 0;
+	return fd >= 0 ? add_costs(beneath_list(fd), depth - 1, bytes) : 0;
 }
 
-/* Takes fd. */
-static int add_costs(int fd, unsigned depth, uint64_t *bytes)
+/* Takes dir; NULL, with errno: it cannot be read. */
+static int add_costs(DIR *dir, unsigned depth, uint64_t *bytes)
 {
-	DIR *dir = fdopendir(fd);
 	const struct dirent *e;
 	int rc = 0;
 
-	if (dir == NULL) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
+	if (dir == NULL)
+		return -errno;
 	while (rc == 0 && (e = readdir(dir)) != NULL)
 		rc = add_cost(dirfd(dir), e->d_name, depth, bytes);
 	closedir(dir);
@@ -172,12 +214,9 @@ static int add_costs(int fd, unsigned depth, uint64_t *bytes)
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 {
-	int fd;
-
 	store_dir_refresh(d);
-	fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	*bytes = 0;
-	return fd >= 0 ? add_costs(fd, d->depth, bytes) : -errno;
+	return add_costs(store_dir_list(d), d->depth, bytes);
 }
 
 /* --- hidden names ----------------------------------------------------------------------------- */
@@ -223,19 +262,12 @@ int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME])
 	return 0;
 }
 
-/* True: another process may have swept between the name and its lock. */
-static bool was_swept(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 || st.st_nlink == 0;
-}
-
 static int create_hidden(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 {
 	for (int tries = 0; tries < TRIES; tries++) {
 		char name[STORE_HIDDEN_NAME];
 		int rc = next_name(d, name), fd;
+		struct stat st;
 
 		if (rc < 0)
 			return rc;
@@ -243,7 +275,8 @@ static int create_hidden(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 		if (fd < 0)
 			return -errno;
 		rc = hold_name(d, fd);
-		if (rc == 0 && !was_swept(fd)) {
+		/* Another process may have swept between the name and its lock. */
+		if (rc == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) {
 			d->hidden++;
 			memcpy(hidden, name, sizeof(name));
 			return fd;

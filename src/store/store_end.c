@@ -196,12 +196,6 @@ void store_tell(struct store *s)
 
 /* --- a page for people ------------------------------------------------------------------------ */
 
-static bool wants_page(const struct h2d_req *req)
-{
-	return accept_weight(req->fields, req->nfields, SLICE("text/html")) >
-	       accept_weight(req->fields, req->nfields, SLICE("application/json"));
-}
-
 /* The path of the directory's listing, encoded; NULL: none, or memory is out. */
 static const char *listing_of(struct store *s)
 {
@@ -260,7 +254,8 @@ bool h2d_store_show(struct h2d_req *req, int status, const struct h2d_stored *fi
 	const char *listing;
 
 	HANDLER_CALL();
-	if (!wants_page(req))
+	if (accept_weight(req->fields, req->nfields, SLICE("text/html")) <=
+		accept_weight(req->fields, req->nfields, SLICE("application/json")))
 		return false;
 	listing = listing_of(s);
 	if (listing != NULL && h2d_reply_header(req, "location", listing) == 0)

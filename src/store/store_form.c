@@ -127,11 +127,6 @@ static struct store_result check_names(const struct store_work *w)
 	return store_refuse(err);
 }
 
-struct store_result store_form_begin(struct store_work *w)
-{
-	return store_work_add_folders(w);
-}
-
 struct store_result store_form_take(struct store_work *w)
 {
 	return store_work_pieces(w, w->pieces, take_pieces);

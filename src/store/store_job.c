@@ -8,7 +8,6 @@
 #include "base/counters.h"
 #include "share/tally.h"
 #include "store/store.h"
-#include "store/store_sweep.h"
 
 const struct states store_states = {
 	.of = "upload",
@@ -42,13 +41,6 @@ static int open_folder(struct store *s)
 	return store_work_open(&s->work);
 }
 
-static struct store_result run_step(struct store *s)
-{
-	int rc = s->state == STORE_BEGIN ? open_folder(s) : 0;
-
-	return rc == 0 ? s->plan->steps[s->state].run(&s->work) : store_errno(rc);
-}
-
 /* True if later steps need the open files. A resumable upload may have more to keep. */
 static bool goes_on(const struct store *s)
 {
@@ -67,14 +59,16 @@ static void step_work(struct job *j)
 {
 	struct store *s = LIST_ENTRY(j, struct store, job);
 
-	if (s->state != STORE_DROP) {
-		s->result = run_step(s);
-		if (!goes_on(s))
-			close_all(s);
+	if (s->state == STORE_DROP) {
+		close_all(s);
+		store_work_free_replaced(&s->work);
 		return;
 	}
-	close_all(s);
-	store_work_free_replaced(&s->work);
+	s->result = store_errno(s->state == STORE_BEGIN ? open_folder(s) : 0);
+	if (store_ok(s->result))
+		s->result = s->plan->steps[s->state].run(&s->work);
+	if (!goes_on(s))
+		close_all(s);
 }
 
 /* --- on the loop ------------------------------------------------------------------------------ */
@@ -131,12 +125,6 @@ void store_retire(struct store *s)
 	free_all(s);
 }
 
-/* True if a thread has s, or it is queued. */
-static bool is_busy(const struct store *s)
-{
-	return s->state == STORE_DROP || s->plan->steps[s->state].run != NULL;
-}
-
 void store_leave(struct store *s)
 {
 	s->req = NULL;
@@ -145,6 +133,8 @@ void store_leave(struct store *s)
 	for (unsigned i = 0; i < s->nasked; i++)
 		doubt_client_cancel(&s->asked[i].doubt);
 	places_leave(&s->disk->places, &s->place);
-	if (!is_busy(s) || offload_cancel(s->disk->offload, &s->job))
+	/* Else a thread has it. */
+	if ((s->state != STORE_DROP && s->plan->steps[s->state].run == NULL) ||
+		offload_cancel(s->disk->offload, &s->job))
 		store_retire(s);
 }

@@ -136,7 +136,7 @@ const struct store_plan store_whole = {
 
 const struct store_plan store_form = {
 	.steps = {
-		[STORE_BEGIN] = { store_form_begin, begun },
+		[STORE_BEGIN] = { store_work_add_folders, begun },
 		[STORE_TAKE] = { store_form_take, piece_taken },
 		[STORE_SEAL] = { store_form_seal, form_sealed },
 		[STORE_PLACE] = { store_work_place, store_tell },

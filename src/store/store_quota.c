@@ -99,13 +99,6 @@ static struct store_lock lock_of(const struct store_quota *q)
 	return (struct store_lock){ .fd = q->fd, .n = sizeof(struct store_quota_head) };
 }
 
-/* Empties a cell without an owner, locked here: frees the bytes of a dead upload. */
-static void empty(struct store_quota *q, int64_t cell)
-{
-	q->head.held = less(q->head.held, read_cell(q, cell));
-	write_cell(q, cell, 0);
-}
-
 static void bury_the_dead(struct store_quota *q)
 {
 	uint64_t held = 0;
@@ -125,10 +118,13 @@ static int take_cell(struct store_quota *q)
 	for (int64_t i = 0; q->cell < 0 && i < CELLS_MAX; i++) {
 		if (store_lock_try(lock_of_cell(q, i)) < 0)
 			continue;
-		if ((uint64_t)i < q->head.cells)
-			empty(q, i);
-		else
+		/* A cell without an owner has the bytes of a dead upload. */
+		if ((uint64_t)i < q->head.cells) {
+			q->head.held = less(q->head.held, read_cell(q, i));
+			write_cell(q, i, 0);
+		} else {
 			q->head.cells = (uint64_t)i + 1;
+		}
 		q->cell = i;
 	}
 	return q->cell >= 0 ? 0 : -EMFILE;
@@ -263,12 +259,6 @@ static int hold_bytes(struct store_quota *q, uint64_t more)
 	return write_head(q);
 }
 
-static int keep_bytes(struct store_quota *q, uint64_t more)
-{
-	q->head.used += more;
-	return write_head(q);
-}
-
 struct store_result store_quota_ask(struct store_quota *q, const struct store_dir *d,
 	enum store_quota_how how, uint64_t more, uint64_t replaced)
 {
@@ -277,9 +267,12 @@ struct store_result store_quota_ask(struct store_quota *q, const struct store_di
 	if (!store_ok(r) || q->max == 0 || more == 0)
 		return r;
 	r = admit(q, d, more, replaced);
-	if (store_ok(r) && how != STORE_QUOTA_CHECK)
-		r = store_errno(
-			how == STORE_QUOTA_HOLD ? hold_bytes(q, more) : keep_bytes(q, more));
+	if (store_ok(r) && how == STORE_QUOTA_HOLD) {
+		r = store_errno(hold_bytes(q, more));
+	} else if (store_ok(r) && how == STORE_QUOTA_KEEP) {
+		q->head.used += more;
+		r = store_errno(write_head(q));
+	}
 	leave_head(q);
 	return r;
 }

@@ -2,16 +2,12 @@
  * store_sweep: one job per directory. Called on the loop; it never touches the names of a live
  * upload, of any worker (store_dir.h).
  */
-#include "store/store_sweep.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/counters.h"
 #include "base/log.h"
-#include "files/files.h"
-#include "store/store_quota.h"
-#include "store/store_ticket.h"
+#include "store/store.h"
 
 /* Seconds that a resumable upload stays when that is switched off: workers of the generation before
  * may still use it. */

@@ -182,9 +182,8 @@ struct store_result store_work_remove(struct store_work *w);
 
 /* --- store_form.c ----------------------------------------------------------------------------- */
 
-/* Steps of a form, whose files are named in the body: all are stored, or none. The last one checks
- * them. */
-struct store_result store_form_begin(struct store_work *w);
+/* Steps of a form, after store_work_add_folders(): its files are named in the body. All are stored,
+ * or none. The last one checks them. */
 struct store_result store_form_take(struct store_work *w);
 struct store_result store_form_seal(struct store_work *w);
 

@@ -369,7 +369,7 @@ static void share_a_place(int way)
 	size_t at[2] = { 0, 0 };
 
 	begin(way);
-	files_limit(unit_files, 1);
+	places_limit(&unit_files->disk->places, 1);
 	tree_write("f0", data, LARGE);
 	tree_write("f1", data, LARGE);
 	for (unsigned i = 0; i < 2; i++) {
@@ -412,7 +412,7 @@ static void taken_back(int event, int way)
 	ssize_t n = 0;
 
 	begin(way);
-	files_limit(unit_files, 1);
+	places_limit(&unit_files->disk->places, 1);
 	tree_write("f", data, LARGE);
 	tree_date("f", 784111777);
 	tree_text("other", "fine");
@@ -469,7 +469,7 @@ TEST_EACH(keeps_its_place_until_it_is_read, 2)
 	struct h2d_req *req, *other;
 
 	begin(_i);
-	files_limit(unit_files, 1);
+	places_limit(&unit_files->disk->places, 1);
 	tree_text("f", "some text");
 	tree_text("other", "fine");
 	req = get("/f");
@@ -500,7 +500,7 @@ TEST_EACH(looked_at_without_a_place, 2)
 	char etag[100];
 
 	begin(_i);
-	files_limit(unit_files, 1);
+	places_limit(&unit_files->disk->places, 1);
 	tree_text("f", "some text");
 	ck_assert(places_take(places, NULL, NULL, &upload));
 	req = get("/none");

@@ -161,7 +161,7 @@ TEST(swapped_while_it_waits)
 	expect("one");
 	unit_settle();
 	before = open_fds();
-	files_limit(unit_files, 1);
+	places_limit(&unit_files->disk->places, 1);
 	ck_assert(places_take(places, NULL, NULL, &upload));
 	swap("two");
 	age(DISK_LOOK_MS);

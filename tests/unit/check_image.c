@@ -271,7 +271,7 @@ TEST(map_fresh_and_stale)
 	ck_assert_ptr_null(image_map_find(v, 0, path, now + 2000));
 	img.marks->tick_ms = now + 2000;
 	ck_assert_ptr_nonnull(image_map_find(v, 0, path, now + 2000));
-	img.marks->stale[image_map_find(v, 0, path, now) - image_entries(v->head)] = 1;
+	img.marks->stale[image_map_find(v, 0, path, now) - image_entries(v->index.head)] = 1;
 	ck_assert_ptr_null(image_map_find(v, 0, path, now + 2000));
 	ck_assert_ptr_nonnull(image_map_find(v, 0, path_of(6, buf), now + 2000));
 	image_map_close(&v);

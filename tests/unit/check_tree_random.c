@@ -283,7 +283,7 @@ TEST_EACH(it_is_told_of_everything, 10)
 {
 	tree_init();
 	ck_assert_int_eq(loop_init(&loop), 0);
-	watch = tree_watch_new(&loop, on_change, NULL);
+	watch = tree_watch_new(&loop, ROOTS, on_change, NULL);
 	ck_assert_ptr_nonnull(watch);
 	state = (unsigned)_i * 7919 + 1;
 	nknown = npending = 0;

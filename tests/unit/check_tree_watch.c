@@ -11,7 +11,7 @@
 #include "tree_unit.h"
 #include "unit.h"
 
-enum { TOLD_MAX = 64, WAIT_MS = 50000 };
+enum { ROOTS = 8, TOLD_MAX = 64, WAIT_MS = 50000 };
 
 static struct loop loop;
 static struct tree_watch *watch;
@@ -44,7 +44,7 @@ static void setup(void)
 {
 	tree_init();
 	ck_assert_int_eq(loop_init(&loop), 0);
-	watch = tree_watch_new(&loop, on_change, &loop);
+	watch = tree_watch_new(&loop, ROOTS, on_change, &loop);
 	ck_assert_ptr_nonnull(watch);
 	ntold = nlost = 0;
 	calls = 0;
@@ -715,7 +715,7 @@ static int without_watches(void)
 	set_limit("watches", 20);
 	set_limit("instances", 2);
 	w = watch;
-	watch = tree_watch_new(&loop, on_change, &loop);
+	watch = tree_watch_new(&loop, ROOTS, on_change, &loop);
 	ck_assert_ptr_nonnull(watch);
 	tree_dir("root");
 	root_watch(0, "root");
@@ -737,10 +737,10 @@ static int without_watches(void)
 	expect("0/0/f", NULL);
 	tree_watch_forget(watch, 0, "/0/");
 	ck_assert_int_eq(dir_watch(0, path, name), 0);
-	other = tree_watch_new(&loop, on_change, &loop);
+	other = tree_watch_new(&loop, ROOTS, on_change, &loop);
 	ck_assert_ptr_nonnull(other);
 	errno = 0;
-	ck_assert_ptr_null(tree_watch_new(&loop, on_change, &loop));
+	ck_assert_ptr_null(tree_watch_new(&loop, ROOTS, on_change, &loop));
 	ck_assert_int_eq(errno, EMFILE);
 	tree_watch_free(&other);
 	tree_watch_free(&watch);
