@@ -338,28 +338,21 @@ static void told(struct doubt *d)
  */
 static void tell_changed(struct disk_file *f)
 {
-	struct slice dot = SLICE("."), extension = SLICE("");
-	size_t n = strlen(f->path);
-	struct told *t;
+	size_t cut = disk_file_extend(f, f->coding), n = strlen(f->path);
+	struct told *t = calloc(1, sizeof(*t) + n);
 
-	if (f->coding < CODINGS)
-		extension = coding_extensions[f->coding];
-	else
-		dot.n = 0;
-	t = calloc(1, sizeof(*t) + n + dot.n + extension.n);
-	if (t == NULL)
-		return;
-	memcpy(t->path, f->path, n);
-	memcpy(t->path + n, dot.p, dot.n);
-	memcpy(t->path + n + dot.n, extension.p, extension.n);
-	t->doubt = (struct doubt){
-		.dev = f->root->dev,
-		.ino = f->root->ino,
-		.path = slice_of(t->path, n + dot.n + extension.n),
-		.done = told,
-	};
-	if (!doubt_client_ask(f->disk->doubts, &t->doubt))
-		free(t);
+	if (t != NULL) {
+		memcpy(t->path, f->path, n);
+		t->doubt = (struct doubt){
+			.dev = f->root->dev,
+			.ino = f->root->ino,
+			.path = slice_of(t->path, n),
+			.done = told,
+		};
+		if (!doubt_client_ask(f->disk->doubts, &t->doubt))
+			free(t);
+	}
+	disk_file_cut(f, cut);
 }
 
 void disk_file_fail(struct disk_file *f, int rc)

@@ -54,6 +54,15 @@ enum {
 	DISK_SAMPLE = 64,
 };
 
+/*
+ * escapes: symbolic links on the way to a file that lead out of the root, which the configuration
+ * does not follow. A thread finds one, the loop logs it: once in a generation, whichever worker
+ * meets it, because its author wonders why the file is missing. In memory shared by all processes
+ * made later. NULL when memory is out.
+ */
+struct escapes *escapes_new(void);
+void escapes_free(struct escapes **e);
+
 /* A root: its path, and the directory found by the last look. */
 struct disk_tree {
 	const char *path;       /* "": none */
@@ -152,7 +161,7 @@ struct disk_file {
 	bool busy;      /* a thread has it */
 	bool counted;   /* in files_open */
 	bool no_nowait; /* its file system has no RWF_NOWAIT */
-	char *escape;   /* the link that leads out, see escape.h; NULL: none found */
+	char *escape;   /* the link that leads out, see escapes; NULL: none found */
 	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS or 0; set before opening */
 	bool asks; /* likewise: on file systems that other machines write, refreshes the directories
 		    * first; else only for a name unknown to this kernel */

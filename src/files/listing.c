@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "files/reply_conditional.h"
 #include "files/reply_file.h"
 #include "http/coding.h"
 #include "http/cond.h"
@@ -109,13 +110,6 @@ static const struct body_ops listing_ops = {
 
 /* --- the reply -------------------------------------------------------------------------------- */
 
-/* The listing ends with its body. */
-static void fail_listing(struct h2d_req *req, int status)
-{
-	body_close(&req->reply.body);
-	reply_error(req, status);
-}
-
 static void reply_failed(struct h2d_req *req, const char *path, int rc)
 {
 	int status = ERR_NO_MEMORY->status;
@@ -128,7 +122,7 @@ static void reply_failed(struct h2d_req *req, const char *path, int rc)
 	} else {
 		log_peer(LEVEL_ERROR, "listing %s: %s; sending 503", path, strerror(-rc));
 	}
-	fail_listing(req, status);
+	reply_conditional_error(req, status);
 }
 
 /* 200, 304 or 412. No date shows every change: conditions on dates are ignored. */
@@ -175,7 +169,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	if (site_codings(req->location, l->all->codings) != 0)
 		rc |= reply_vary(req, SLICE("accept-encoding"));
 	if (rc == 0 && status == 412) {
-		fail_listing(req, status);
+		reply_conditional_error(req, status);
 		return;
 	}
 	if (status == 200)
@@ -193,7 +187,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 		rc |= reply_add(req, SLICE("x-listing"), SLICE("incomplete"));
 	if (rc < 0) {
 		req->reply.nfields = nfields;
-		fail_listing(req, ERR_NO_MEMORY->status);
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	req->reply.body.left = l->reader.text->bytes.n;
@@ -360,7 +354,7 @@ void listing_reply(struct h2d_req *req, struct listings *all, const char *root, 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');
 	body_close(b);
 	if (l == NULL) {
-		fail_listing(req, ERR_NO_MEMORY->status);
+		reply_conditional_error(req, ERR_NO_MEMORY->status);
 		return;
 	}
 	*b = (struct body){ .ops = &listing_ops, .req = req, .src = l };

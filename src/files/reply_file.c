@@ -32,6 +32,58 @@ static void reply_found(struct h2d_req *req, const struct reply_conditional *r, 
 		reply_conditional_page(req, r, page_status);
 }
 
+/* --- the form of a cached file ------------------------------------------------------------------
+ */
+
+static void tell_coding(struct h2d_req *req, enum coding coding, unsigned available)
+{
+	char list[32] = "";
+
+	for (unsigned c = 0; c < CODINGS; c++)
+		if (available >> c & 1)
+			sprintf(list + strlen(list), " %s", coding_names[c].p);
+	if (coding < CODINGS)
+		TRACE_STEP(req, CODING, NULL, "%s; available:%s", coding_names[coding].p, list);
+	else if (available == 0)
+		TRACE_STEP(req, CODING, NULL, "none: the cache has no compressed form");
+	else
+		TRACE_STEP(req, CODING, NULL, "none: the client accepts none of%s", list);
+}
+
+/* The codings of e that are files beside it. */
+static unsigned sidecars_of(const struct image_entry *e)
+{
+	return e->flags / IMAGE_SIDECAR & ((1u << CODINGS) - 1);
+}
+
+/* True if accept-encoding may select another form of e for location. */
+static bool varies(
+	const struct files *f, const struct location *location, const struct image_entry *e)
+{
+	return (e->flags & IMAGE_VARIES) != 0 &&
+	       (site_codings(location, f->codings) != 0 ||
+		       (location->precompressed && sidecars_of(e) != 0));
+}
+
+/* The form for a client that sends accept-encoding. An error page is sent in any, whatever the
+ * client accepts. */
+static enum coding choose_coding(
+	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status)
+{
+	unsigned available = 0, sidecars = sidecars_of(e);
+	enum coding coding;
+
+	for (unsigned c = 0; c < CODINGS; c++)
+		available |= (unsigned)(e->variants[c].n > 0) << c;
+	if (!req->location->precompressed)
+		available &= ~sidecars;
+	available &= sidecars | ~req->location->refused_codings;
+	coding = coding_memo_choose(&f->memo, req->fields, req->nfields, available);
+	if (__builtin_expect(req->env->conf.traced, false))
+		tell_coding(req, coding, available);
+	return coding == CODING_NONE && page_status != 0 ? CODING_IDENTITY : coding;
+}
+
 /* --- from the image --------------------------------------------------------------------------- */
 
 /*
@@ -84,10 +136,10 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	req->record.source = REQ_SOURCE_IMAGE;
 	if (__builtin_expect(req->env->conf.traced, false))
 		trace_found(req, root, path, "cache");
-	r.varies = reply_coding_varies(f, req->location, e);
+	r.varies = varies(f, req->location, e);
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
-		r.coding = reply_coding_choose(f, req, e, page_status);
+		r.coding = choose_coding(f, req, e, page_status);
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
 	else if (e->flags & IMAGE_VARIES)

@@ -18,19 +18,6 @@
  * other names; never blocks.
  */
 
-/*
- * reply_coding: the form of a cached file that a client gets. Pure except for the memo of choices.
- */
-
-/* True if accept-encoding may select another form of e for location. */
-bool reply_coding_varies(
-	const struct files *f, const struct location *location, const struct image_entry *e);
-
-/* The form for a client that sends accept-encoding. An error page is sent in any, whatever the
- * client accepts. */
-enum coding reply_coding_choose(
-	struct files *f, struct h2d_req *req, const struct image_entry *e, int page_status);
-
 /* The tried name's answer for the requested path. */
 enum file_reply_way {
 	FILE_REPLY_ASKED,   /* as requested, by an index file or with an extension */

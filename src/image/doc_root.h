@@ -9,7 +9,7 @@
 
 #include "base/prefix_index.h"
 
-struct escapes;    /* files/escape.h */
+struct escapes;    /* files/disk.h */
 struct mime_types; /* http/mime.h */
 
 /* One tree. Its strings are borrowed from the configuration, its types from struct trees. */

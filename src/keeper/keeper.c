@@ -336,9 +336,9 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		keeper_leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
 }
 
-static void on_master(void *ctx)
+static void on_master(struct master_link *l)
 {
-	keeper_leave(ctx, KEEPER_DISMISSED);
+	keeper_leave(LIST_ENTRY(l, struct keeper, master), KEEPER_DISMISSED);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -428,7 +428,6 @@ static int keeper_start(struct keeper *k)
 	if (rc < 0)
 		return rc;
 	k->master.leave = on_master;
-	k->master.ctx = k;
 	rc = master_link_open(&k->master, &k->loop, k->args->ctl, k->args->generation,
 		gift_fd(k->args->error_log));
 	if (rc < 0)

@@ -86,8 +86,8 @@ unsigned publish_alive(const struct publish *p);
  */
 
 struct master_link {
-	void (*leave)(void *ctx); /* the master is dead, or orders this process to exit */
-	void *ctx;
+	/* The master is dead, or orders this process to exit. */
+	void (*leave)(struct master_link *l);
 	struct ctl_link ctl;
 	uint32_t generation;
 	int error_log;           /* the log's descriptor, -1 or 0: not ours to close */
@@ -95,7 +95,7 @@ struct master_link {
 	uint64_t told_ms;
 };
 
-/* leave and ctx are set. 0, or -errno. */
+/* leave is set. 0, or -errno. */
 int master_link_open(
 	struct master_link *l, struct loop *loop, int fd, uint32_t generation, int error_log);
 

@@ -17,7 +17,7 @@ static int on_message(struct ctl_link *ctl, const struct ctl_msg *msg, const int
 
 	switch (msg->type) {
 	case CTL_DRAIN:
-		l->leave(l->ctx);
+		l->leave(l);
 		return 0;
 	case CTL_LOGS:
 		if (nfds == 0)
@@ -36,7 +36,7 @@ static void master_gone(struct ctl_link *ctl)
 {
 	struct master_link *l = LIST_ENTRY(ctl, struct master_link, ctl);
 
-	l->leave(l->ctx);
+	l->leave(l);
 }
 
 int master_link_open(

@@ -8,7 +8,7 @@
 
 #include "base/prefix_index.h"
 #include "conf/conf_fault.h"
-#include "files/escape.h"
+#include "files/disk.h"
 #include "http/coding.h"
 #include "sites/site_maker.h"
 

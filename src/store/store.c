@@ -16,11 +16,6 @@ enum { ARENA_CAP = 8 << 20 };
 
 /* --- the request's side ----------------------------------------------------------------------- */
 
-static struct store *store_of(struct h2d_req *req)
-{
-	return req->hook_state;
-}
-
 static void pump_task(struct task *t)
 {
 	store_pump(LIST_ENTRY(t, struct store, pump));
@@ -29,14 +24,14 @@ static void pump_task(struct task *t)
 /* Reads the body when the turn ends: pieces that come together are written together. */
 static void on_body(struct h2d_req *req)
 {
-	struct store *s = store_of(req);
+	struct store *s = req->hook_state;
 
 	loop_at_turn_end(s->files->loop, &s->pump);
 }
 
 static void on_gone(struct h2d_req *req)
 {
-	struct store *s = store_of(req);
+	struct store *s = req->hook_state;
 	size_t n;
 
 	/* Refused, say for its body, before its writers are known: the gate's answer would find s

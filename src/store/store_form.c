@@ -4,8 +4,6 @@
  */
 #include "store/store_work.h"
 
-#include <stdlib.h>
-
 enum { OPEN_MAX = 8 }; /* files whose descriptors are kept */
 
 /* Adds the cost of the file that this one replaces to the uncounted. 0, or -errno. */
@@ -103,28 +101,14 @@ static struct store_result take_pieces(struct store_work *w, struct iovec *v, in
 	return r;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct store_file *const *x = a, *const *y = b;
-
-	return strcmp((*x)->name, (*y)->name);
-}
-
 /* Refuses two files of one name: one would be lost. */
 static struct store_result check_names(const struct store_work *w)
 {
-	struct store_file **sorted = malloc(w->nfiles * sizeof(struct store_file *));
-	const struct err *err = NULL;
-
-	if (sorted == NULL)
-		return store_refuse(ERR_NO_MEMORY);
-	memcpy(sorted, w->files, w->nfiles * sizeof(struct store_file *));
-	qsort(sorted, w->nfiles, sizeof(struct store_file *), by_name);
 	for (unsigned i = 1; i < w->nfiles; i++)
-		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-			err = ERR_FILE_TWICE;
-	free(sorted);
-	return store_refuse(err);
+		for (unsigned k = 0; k < i; k++)
+			if (strcmp(w->files[i]->name, w->files[k]->name) == 0)
+				return store_refuse(ERR_FILE_TWICE);
+	return STORE_OK;
 }
 
 struct store_result store_form_take(struct store_work *w)

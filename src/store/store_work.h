@@ -200,7 +200,10 @@ bool store_work_is_open(const struct store_work *w);
 /* Frees the memory after the close; never blocks. */
 void store_work_free(struct store_work *w);
 
-/* --- store_rules.c ---------------------------------------------------------------------------- */
+/*
+ * store_rules: decides if an upload may write its files: by the request's conditions, existing
+ * files, and the directory's quota. Never changes the disk.
+ */
 
 /*
  * Looks up the file of that name, and checks the request's conditions against it. elsewhere: the
