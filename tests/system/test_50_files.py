@@ -55,13 +55,6 @@ def test_types(make):
 				assert got == wanted, name
 
 
-def test_charset(make):
-	server = make(server='charset = ""', files={"a.txt": b"x"})
-	server.allow_fault("without charset", "the configuration says so")
-	with server.connect("tcp") as c:
-		assert c.get("/a.txt").get("content-type") == "text/plain"
-
-
 def test_index(make):
 	server = make(server='index = {"first.html", "second.html"}', files={"second.html": "root",
 		"a/first.html": "a1", "a/second.html": "a2", "b/second.html": "b2",
@@ -307,21 +300,6 @@ def test_odd_names(make):
 		assert c.get("/bad-utf8-%ff%fe").body == b"latin"
 
 
-def test_dotfiles(make):
-	"""Not served, whatever they hold; but for .well-known."""
-	files = {name: "secret" for name in (".env", ".git/config", "a/.htpasswd", "a/.b/c", "...",
-		"..a", ".well-known/.secret", ".well-known2/x", ".hidden/index.html")}
-	served = (".well-known/acme-challenge/token", "a/.well-known/x", "a.b", "a./b", "a/b.")
-	server = make(files={**files, **{name: "served" for name in served}})
-	with server.connect("tcp") as c:
-		for name in list(files) + [".git", ".git/", "a/.b", "a/.b/", ".hidden", ".hidden/"]:
-			answer = c.get("/" + name)
-			assert answer.status == 404 and b"secret" not in answer.body, name
-		assert c.get("/%2eenv").status == c.get("/a/x/../.htpasswd").status == 404
-		for name in served:
-			assert c.get("/" + name).body == b"served", name
-
-
 def test_deep_folders(make):
 	name = "/".join("d%d" % i for i in range(60)) + "/leaf"
 	server = make(files={name: "deep"})
@@ -358,43 +336,6 @@ def test_file_changes_under_its_response(h2d, how, change):
 	assert answer.reset is not None and not answer.ended, answer
 	assert LARGE.startswith(answer.body)
 	assert c.get("/small").body == b"small", "only that stream ended"
-	c.close()
-
-
-def test_replaced_file_is_finished_as_it_was(h2d, how):
-	server = h2d(files={"large": LARGE})
-	c, stream = begin_large(server, how)
-	server.write("large.new", b"new" * (1 << 20))
-	os.rename(os.path.join(server.root, "large.new"), os.path.join(server.root, "large"))
-	c.window(1 << 24, stream)
-	answer = c.response(stream)
-	assert answer.ended and answer.body == LARGE
-	c.close()
-	with server.connect(how) as c:
-		assert c.get("/large").body == b"new" * (1 << 20)
-
-
-def test_deleted_file_is_finished(h2d):
-	server = h2d(files={"large": LARGE})
-	c, stream = begin_large(server, "tcp")
-	os.unlink(os.path.join(server.root, "large"))
-	c.window(1 << 24, stream)
-	assert c.response(stream).body == LARGE
-	assert c.get("/large").status == 404
-	c.close()
-
-
-def test_cached_file_is_truncated(h2d):
-	"""No SIGBUS: the image is a sealed copy."""
-	body = os.urandom(1500000)
-	server = h2d(files={"a.bin": body}).wait_cached("/a.bin")
-	c = server.connect("tcp", settings={WINDOW: 1000}, credit=False)
-	c.window(1 << 24)
-	stream = c.send(path="/a.bin")
-	c.until(lambda: c.responses[stream].size == 1000)
-	os.truncate(os.path.join(server.root, "a.bin"), 0)
-	c.window(1 << 24, stream)
-	assert c.response(stream).body == body
 	c.close()
 
 

@@ -186,29 +186,3 @@ def test_slow_reader(h2d, source):
 			for path, data in (("/f.bin", body), ("/large.bin", body * 3)) for _ in range(3)]
 		for stream, data in streams:
 			check(c.response(stream), data, oracle(spec, len(data)), "application/octet-stream", spec)
-
-
-def test_boundaries_cannot_be_guessed(h2d):
-	server = h2d(files={"f": b"0123456789"})
-	with server.connect("tcp") as c:
-		types = {c.get("/f", headers=[("range", "bytes=0-0,5-5")]).get("content-type")
-			for _ in range(50)}
-	assert len(types) == 50
-
-
-def test_file_is_edited_between_parts(h2d):
-	body = os.urandom(4 << 20)
-	server = h2d(sections="cache { max-size = 0 }", files={"f": body, "small": b"small"})
-	c = server.connect("tcp", credit=False)
-	c.window(1 << 24)
-	stream = c.send(path="/f", headers=[("range", "bytes=0-99999,3000000-3100000")])
-	c.until(lambda: c.responses[stream].size == 65535)
-	with open(os.path.join(server.root, "f"), "r+b") as f:
-		f.seek(3000000)
-		f.write(b"edited")
-	c.window(1 << 24, stream)
-	answer = c.response(stream)
-	assert answer.reset is not None and not answer.ended
-	assert b"edited" not in answer.body
-	assert c.get("/small").body == b"small"
-	c.close()

@@ -148,19 +148,6 @@ def test_what_is_beside(h2d, sections):
 		assert raw.get("content-type") == "application/gzip"
 
 
-def test_index_and_dates(h2d):
-	server = h2d.new(sections=NO_CACHE)
-	put(server, "d/index.html", "identity")
-	put(server, "d/index.html.br", PACKED["br"], THEN + 500)
-	server.start()
-	with server.connect("tcp") as c:
-		plain, coded = c.get("/d/"), c.get("/d/", headers=headers_of("br"))
-		assert (plain.body, coded.body) == (IDENTITY, PACKED["br"])
-		assert coded.get("content-type") == plain.get("content-type") == "text/html; charset=utf-8"
-		assert coded.get("last-modified") == plain.get("last-modified"), "one file, one date"
-		assert coded.get("etag") != plain.get("etag")
-
-
 @pytest.mark.parametrize("protocol", ["h2", "h1"])
 @pytest.mark.parametrize("sections", [NO_CACHE, IMAGE])
 def test_every_status_says_vary(h2d, protocol, sections):
@@ -239,29 +226,6 @@ def test_image_and_disk_agree(h2d):
 				assert one.get("vary") == two.get("vary"), (name, text)
 				assert twin or (drop(one), one.body) == (drop(two), two.body), (name, text)
 	assert image.status()["totals"]["cache_hits"] > 0
-
-
-def test_a_file_beside_comes_and_goes(h2d):
-	server = h2d(sections=NO_CACHE)
-	gz = headers_of("gzip")
-	first, second = PACKED["gzip"], pack("gzip", b"edited")
-	with server.connect("tcp") as c:
-		put(server, "f.css", "identity")
-		assert c.get("/f.css", headers=gz).body == IDENTITY
-		put(server, "f.css.gz", first)
-		assert c.get("/f.css", headers=gz).body == first, "the one that came"
-		again = gzip.compress(IDENTITY, 9, mtime=7)
-		put(server, "f.css.gz.new", again, THEN + 1)
-		os.rename(os.path.join(server.root, "f.css.gz.new"), os.path.join(server.root, "f.css.gz"))
-		assert c.get("/f.css", headers=gz).body == again, "the one in its place"
-		put(server, "f.css", "edited", THEN + 2)
-		assert c.get("/f.css", headers=gz).body == b"edited", "it is older now"
-		os.utime(os.path.join(server.root, "f.css.gz"), (THEN + 2, THEN + 2))
-		assert c.get("/f.css", headers=gz).body == again, "it is as old as the file"
-		put(server, "f.css.gz", second, THEN + 2)
-		assert c.get("/f.css", headers=gz).body == second, "the one of what is there"
-		os.unlink(os.path.join(server.root, "f.css.gz"))
-		assert c.get("/f.css", headers=gz).body == b"edited"
 
 
 def test_large_file_beside(h2d):

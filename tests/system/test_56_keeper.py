@@ -61,29 +61,6 @@ def test_twins_appear_and_are_right(h2d):
 	assert get(server, "/p.png", "br").get("vary") is None
 
 
-def test_what_lies_beside(h2d):
-	packed = gzip.compress(TEXT)
-	server = h2d(image=True, files={"a.css": TEXT, "a.css.gz": packed})
-	server.wait_settled()
-	answer = cached(server, "/a.css", "gzip")
-	assert answer.body == packed and answer.get("content-encoding") == "gzip"
-	# The same from disk.
-	disk = h2d(root=server.root, sections="cache { max-size = 0 }")
-	assert get(disk, "/a.css", "gzip").get("etag") == answer.get("etag")
-	# Older than what it was made of: not used.
-	os.utime(server.path("www", "a.css.gz"), (1, 1))
-	wait_for(lambda: get(server, "/a.css", "gzip").body != packed, said="an old one is not used")
-	newer = gzip.compress(TEXT, 1)
-	server.write("a.css.gz", newer)
-	wait_for(lambda: get(server, "/a.css", "gzip").body == newer, said="the new one")
-
-	def out_of_the_image():
-		answer, hit = hits(server, "/a.css", "gzip")
-		assert answer.body == newer
-		return hit
-	wait_for(out_of_the_image, said="the new one out of the image")
-
-
 def test_twins_carry_over_a_reload(h2d):
 	server = h2d(image=True, files={"%d.css" % i: TEXT + b"%d" % i for i in range(20)})
 	before = server.wait_settled()
@@ -147,21 +124,6 @@ def test_a_dead_keeper_is_replaced(h2d):
 	assert cached(server, "/b.txt").body == b"two"
 
 
-def test_no_keeper_for_a_while(h2d):
-	"""One that is stopped ticks no more: workers read the disk, and believe it again when it goes on."""
-	server = h2d(image=True, files={"b.txt": "one"})
-	server.wait_settled()
-	keeper = server.keeper()
-	os.kill(keeper, signal.SIGSTOP)
-	try:
-		wait_for(lambda: not hits(server, "/b.txt")[1], said="the disk answers")
-		server.write("b.txt", "two")
-		assert get(server, "/b.txt").body == b"two"
-	finally:
-		os.kill(keeper, signal.SIGCONT)
-	assert cached(server, "/b.txt").body == b"two"
-
-
 def test_caps_under_churn(h2d):
 	"""A slow reader holds an old image while everything changes a hundred times."""
 	files = {"f%d.bin" % i: os.urandom(20000) for i in range(40)}
@@ -205,21 +167,6 @@ def test_past_max_size(h2d):
 	other, = {"a.bin", "d/b.bin"} - {one}
 	os.unlink(server.path("www", one))
 	cached(server, "/" + other)
-
-
-def test_a_root_that_is_swapped(h2d, tmp_path):
-	current = tmp_path / "current"
-	for name in ("one", "two"):
-		(tmp_path / name).mkdir()
-		(tmp_path / name / "index.html").write_text(name)
-	current.symlink_to("one")
-	server = h2d(image=True, root=str(current))
-	server.baseline = None  # with the next look at the disk, the root's descriptor has another name
-	assert hits(server, "/")[0].body == b"one"
-	(tmp_path / "next").symlink_to("two")
-	os.rename(tmp_path / "next", current)
-	wait_for(lambda: get(server, "/").body == b"two", said="the new release")
-	assert cached(server, "/").body == b"two"
 
 
 def begin_large(server, name):

@@ -1,6 +1,5 @@
 """Roots whose path names another directory, or none, from one moment to the next."""
 import os
-import shutil
 import time
 
 import pytest
@@ -69,14 +68,6 @@ def fresh(server, name):
 		c.close()
 
 
-def test_swapped(make):
-	server = make(["one", "two", "three"])
-	fresh(server, "one")
-	for name in ("two", "three", "one"):
-		swap(server, name)
-		fresh(server, name)
-
-
 def test_first_request_after_a_while(make):
 	"""Nobody asked for longer than a second: the first one to ask gets what is there."""
 	server = make(["one", "two"])
@@ -85,23 +76,6 @@ def test_first_request_after_a_while(make):
 		swap(server, "two")
 		time.sleep(SECOND)  # the promise itself
 		assert c.get("/f.txt").body == content("two").encode()
-
-
-def test_deleted_and_made_again(make):
-	server = make(["one"])
-	fresh(server, "one")
-	shutil.rmtree(server.path("one"))
-	fresh(server, None)
-	os.mkdir(server.path("one"))
-	with open(server.path("one", "f.txt"), "w") as f:
-		f.write(content("again"))
-	fresh(server, "again")
-	os.unlink(server.path("current"))
-	fresh(server, None)
-	os.mkdir(server.path("current"))
-	with open(server.path("current", "f.txt"), "w") as f:
-		f.write(content("no link"))
-	fresh(server, "no link")
 
 
 def test_deleted_before_a_worker_starts(make):

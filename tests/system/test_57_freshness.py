@@ -330,15 +330,6 @@ def test_unreadable(fresh):
 	every.agree("/d/sub/f", NEW if os.geteuid() == 0 else OLD, said="chmod back")
 
 
-def test_time_stamps_of_directories(fresh):
-	"""rsync and tar set them: the image goes on."""
-	server, every = fresh(files={"d/f": OLD})
-	every.cached("/d/f", OLD)
-	for name in ("d", ""):
-		os.utime(server.path("www", name), (1000000, 1000000))
-	every.cached("/d/f", OLD)
-
-
 # --- links --------------------------------------------------------------------------------------
 
 def test_links(fresh):
@@ -451,21 +442,6 @@ def test_root_is_swapped(deployed, below):
 	every.agree("/f", OLD)
 
 
-def test_root_is_swapped_again_and_again(deployed):
-	server, every = deployed()
-	pids = server.worker_pids()
-
-	def folders():
-		return [sum(name.startswith(server.dir) for name in procs.descriptors(pid).values())
-			for pid in pids]
-	before = folders()
-	for i in range(51):
-		swap_link("releases/" + ("42" if i % 2 == 0 else "41"), server.path("current"))
-	every.agree("/f", NEW, said="root swapped")
-	every.cached("/f", NEW)
-	procs.wait_for(lambda: folders() == before, said="descriptors of old roots are closed")
-
-
 def test_what_the_root_leads_to_is_moved(deployed):
 	server, every = deployed()
 	every.changed()
@@ -530,18 +506,6 @@ def test_overlapping_roots(fresh):
 
 # --- what else there is -------------------------------------------------------------------------
 
-def test_upload_folder(fresh):
-	server, every = fresh(files={"up/x": OLD}, server='upload-dir = "up"')
-	every.agree("/files/x", OLD)
-	for data in (NEW, OLD):
-		by_rename(server.path("www", "up", "x"), data)
-		every.agree("/files/x", data, said="upload folder")
-		every.agree("/up/x", data, said="upload folder")
-	os.unlink(server.path("www", "up", "x"))
-	every.agree("/files/x", 404, said="upload folder")
-	server.write("up/y", NEW)
-	every.agree("/files/y", NEW, said="upload folder")
-
 
 def test_sidecars(fresh):
 	"""x.css.gz is what gzip means for x.css, while it is no older."""
@@ -599,18 +563,6 @@ def keeper_of(server):
 	pid = server.keeper()
 	assert pid > 0
 	return pid
-
-
-def test_keeper_dies(fresh):
-	server, every = fresh()
-	pid = keeper_of(server)
-	os.kill(pid, signal.SIGKILL)
-	in_place(server.path("www", "f"), NEW)
-	every.agree("/f", NEW, within=1.5, said="the keeper is dead (1 s)")
-	procs.wait_for(lambda: server.status()["keeper"] not in (0, pid), said="another keeper")
-	every.cached("/f", NEW)
-	in_place(server.path("www", "f"), OLD)
-	every.agree("/f", OLD, said="edited in place")
 
 
 def test_keeper_sleeps(fresh):

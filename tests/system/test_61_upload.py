@@ -1,5 +1,4 @@
 """Uploads by PUT and DELETE: whole or not at all, who may, conditions, and what each answer says."""
-import contextlib
 import os
 import random
 import re
@@ -58,26 +57,6 @@ def test_digest_of_a_long_file(make, way, wanted):
 		assert answer.get("etag") is None
 		answer = put(c, "a", data, [("want-repr-digest", "sha-256=0")])
 		assert answer.get("repr-digest") is None and answer.get("etag") is None
-
-
-def descriptors(server):
-	"""What the workers have open of the folder of uploads."""
-	found = []
-	for pid in server.worker_pids():
-		for fd in os.listdir("/proc/%d/fd" % pid):
-			with contextlib.suppress(OSError):
-				found.append(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
-	return [path for path in found if path.startswith(folder(server))]
-
-
-def test_long_file_replaced(make):
-	"""What was there is freed behind the answer, but it is."""
-	server = make(files={"up/long": bytes(9 << 20)})
-	with server.connect() as c:
-		assert put(c, "long", b"short").status == 204
-		wait_over(server)
-		wait_for(lambda: descriptors(server) == [], said="what was replaced is closed")
-	assert content(server, "long") == b"short"
 
 
 def test_names_in_paths(make):
@@ -203,17 +182,6 @@ def test_no_lost_update(make):
 		t.join()
 	assert [len(w) for w in won] == [1] * rounds, won
 	assert content(server, "a") == b"%d of %d" % (rounds - 1, won[-1][0])
-
-
-def test_no_overwrite(make, way):
-	server = make(server=PUBLIC + "upload-overwrite = false")
-	with connect(server, way) as c:
-		assert put(c, "a", b"first").status == 201
-		assert put(c, "a", b"second").status == 409
-		assert c.get("/files/a").body == b"first"
-		assert c.request("DELETE", "/files/a").status == 204
-		assert put(c, "a", b"third").status == 201
-	assert names(server) == ["a"]
 
 
 def test_last_one_wins_whole(make):

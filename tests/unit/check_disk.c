@@ -75,7 +75,7 @@ static const struct {
 	{ "grows and is edited behind that", false },
 };
 
-enum { IN_A_WRITE = 6, TWO_CHANGES = 8 };
+enum { IN_A_WRITE = 6, TWO_CHANGES = 8, EVENTS = sizeof(events) / sizeof(events[0]) };
 
 static pthread_t writer;
 static bool enough;
@@ -150,14 +150,15 @@ static void happen(int event, const char *data)
 	}
 }
 
-static void meanwhile(int event, int way)
+TEST_EACH(changes_meanwhile, EVENTS *WAYS)
 {
+	int event = _i / WAYS;
 	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
 	struct h2d_req *req, *other;
 	size_t at = 0;
 	ssize_t n = 0;
 
-	begin(way);
+	begin(_i % WAYS);
 	tree_write("f", data, LARGE);
 	/* An edit is seen by its time: not within the tick of the file system's clock. */
 	tree_date("f", 784111777);
@@ -188,21 +189,6 @@ static void meanwhile(int event, int way)
 	unit_end(other);
 	free(data);
 	free(got);
-}
-
-TEST_ROWS(changes_meanwhile, events)
-{
-	meanwhile(_i, READ_NOW);
-}
-
-TEST_ROWS(changes_meanwhile_slow, events)
-{
-	meanwhile(_i, READ_SLOW);
-}
-
-TEST_ROWS(changes_meanwhile_sendfile, events)
-{
-	meanwhile(_i, SENDFILE);
 }
 
 /* Behind its answer, in front of its first byte. A long file that nobody could take a sample of has
@@ -362,13 +348,13 @@ TEST(bounded)
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Two responses with one place between them: each piece takes it from the other. */
-static void share_a_place(int way)
+TEST_EACH(place_is_shared, WAYS)
 {
 	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
 	struct h2d_req *reqs[2];
 	size_t at[2] = { 0, 0 };
 
-	begin(way);
+	begin(_i);
 	places_limit(&unit_files->disk->places, 1);
 	tree_write("f0", data, LARGE);
 	tree_write("f1", data, LARGE);
@@ -389,29 +375,25 @@ static void share_a_place(int way)
 			ck_assert_uint_eq(places_held(&unit_files->disk->places), 1);
 			ck_assert_int_le(counters->files_open, 1);
 		}
-	ck_assert_uint_ge(counters->limit_files, way == SENDFILE ? 5 : 10);
+	ck_assert_uint_ge(counters->limit_files, _i == SENDFILE ? 5 : 10);
 	for (unsigned i = 0; i < 2; i++)
 		unit_end(reqs[i]);
 	free(data);
 	free(got);
 }
 
-TEST_EACH(place_is_shared, WAYS)
-{
-	share_a_place(_i);
-}
-
 /* While its place was another's: a response goes on where the name leads to what it has begun with.
  */
-static void taken_back(int event, int way)
+TEST_EACH(taken_back_meanwhile, IN_A_WRITE *WAYS)
 {
+	int event = _i / WAYS;
 	/* 3, 4: its name leads elsewhere. */
 	bool survives = events[event].survives && event != 3 && event != 4;
 	char *data = tree_bytes(LARGE, 4), *got = malloc(LARGE);
 	struct h2d_req *req, *other;
 	ssize_t n = 0;
 
-	begin(way);
+	begin(_i % WAYS);
 	places_limit(&unit_files->disk->places, 1);
 	tree_write("f", data, LARGE);
 	tree_date("f", 784111777);
@@ -435,21 +417,6 @@ static void taken_back(int event, int way)
 	unit_end(other);
 	free(data);
 	free(got);
-}
-
-TEST_EACH(taken_back_meanwhile, IN_A_WRITE)
-{
-	taken_back(_i, READ_NOW);
-}
-
-TEST_EACH(taken_back_meanwhile_slow, IN_A_WRITE)
-{
-	taken_back(_i, READ_SLOW);
-}
-
-TEST_EACH(taken_back_meanwhile_sendfile, IN_A_WRITE)
-{
-	taken_back(_i, SENDFILE);
 }
 
 static bool stands; /* the clock does */

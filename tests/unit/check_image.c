@@ -34,13 +34,9 @@ static void add(uint32_t root, struct slice path, const void *data, size_t n)
 	const struct file_id file_id = { .size = n,
 		.mtime_ns = 784111777 * INT64_C(1000000000) + 5 };
 	struct catalog_file *f = catalog_add(&catalog, catalog.roots[root].top, path);
-	struct etag_hash *h = etag_hash_new();
 	struct etag etag;
 
-	ck_assert_int_eq(etag_hash_begin(h), 0);
-	ck_assert_int_eq(etag_hash_add(h, data, n), 0);
-	ck_assert_int_eq(etag_hash_end(h, &etag), 0);
-	etag_hash_free(&h);
+	ck_assert_int_eq(etag_of_bytes(data, n, &etag), 0);
 	ck_assert_int_eq(catalog_fill(&catalog, f, &file_id, true, &etag, data), 0);
 }
 
@@ -276,36 +272,6 @@ TEST(map_fresh_and_stale)
 	ck_assert_ptr_nonnull(image_map_find(v, 0, path_of(6, buf), now + 2000));
 	image_map_close(&v);
 	finish(&img);
-	while (offload_pending(offload) > 0)
-		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
-	stop();
-}
-
-TEST(map_outlives_its_maker)
-{
-	struct built_image img;
-	const struct image_entry *e;
-	const uint8_t *p;
-	struct segment_map *s;
-	struct image_map *v;
-	unsigned i = 4;
-	char buf[64];
-	/* A busy machine may take a second for what follows. */
-	uint64_t now = clock_read_us() / 1000;
-
-	start();
-	make(&img, 9);
-	v = open_map(&img, 9);
-	finish(&img);
-	e = image_map_find(v, 0, path_of(i, buf), now);
-	ck_assert_ptr_nonnull(e);
-	s = v->segments[0];
-	p = s->bytes + e->body.at;
-	ref_get(&s->ref);
-	image_map_retire(&v);
-	ck_assert_int_eq(counters->images, 1);
-	ck_assert_mem_eq(p, &i, 4);
-	ref_put(&s->ref);
 	while (offload_pending(offload) > 0)
 		ck_assert_int_eq(loop_turn(&loop, 1000), 0);
 	stop();

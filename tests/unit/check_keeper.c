@@ -1,5 +1,5 @@
 /*
- * check_keeper: the keeper as a process of its own: it publishes, ticks, follows changes,
+ * check_keeper: the keeper as a process of its own: it publishes, ticks,
  * compresses, starts warm, waits for those who hold images, and leaves when told.
  */
 #include <poll.h>
@@ -73,17 +73,6 @@ static void receive_one(struct ctl_msg *msg, int *fds, int *nfds)
 		facts = msg->facts;
 }
 
-/* The next message but for facts. */
-static int receive(struct ctl_msg *msg, int *fds)
-{
-	int nfds = 0;
-
-	do
-		receive_one(msg, fds, &nfds);
-	while (msg->type == CTL_CACHE);
-	return nfds;
-}
-
 static int exit_status(void)
 {
 	int status;
@@ -98,37 +87,6 @@ TEST(leaves_with_the_master)
 	start(1 << 20);
 	close(ctl);
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
-}
-
-TEST(leaves_on_term)
-{
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX];
-
-	start(1 << 20);
-	receive(&msg, fds);
-	ck_assert_int_eq(kill(keeper, SIGTERM), 0);
-	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
-}
-
-TEST(takes_a_new_log)
-{
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX], log;
-	char name[8] = "new.log", text[4096];
-	ssize_t n;
-
-	start(1 << 20);
-	receive(&msg, fds);
-	log = open(tree_path(name), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_LOGS }, &log, 1), 0);
-	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_UP }, NULL, 0), 0);
-	ck_assert_int_eq(ctl_send(ctl, &(struct ctl_msg){ .type = CTL_DRAIN }, NULL, 0), 0);
-	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
-	n = pread(log, text, sizeof(text) - 1, 0);
-	ck_assert_int_gt(n, 0);
-	text[n] = '\0';
-	ck_assert_ptr_nonnull(strstr(text, "unknown control message 1"));
 }
 
 TEST(caches_nothing_if_told_so)
@@ -270,65 +228,6 @@ TEST(publishes_and_ticks)
 	ck_assert_int_eq(exit_status(), EXIT_SUCCESS);
 	/* Its image outlives it. */
 	ck_assert_int_eq(memfd_sealed_size(image[IMAGE_FDS], true), 5);
-}
-
-/* What a tmpfs or a disk does to files, as a keeper sees it. */
-TEST(follows_changes)
-{
-	uint32_t entry;
-	int marks;
-
-	tree_text("a", "one");
-	tree_dir("d");
-	tree_text("d/x", "x");
-	start(1 << 20);
-	WAIT(has("/a", "one") && has("/d/x", "x"));
-	entry = (uint32_t)(find("/a") - image_entries(head));
-	marks = dup(image[1]);
-
-	tree_text("a", "two");
-	WAIT(has("/a", "two"));
-	ck_assert(is_stale(marks, entry));
-	tree_text("new", "new");
-	WAIT(has("/new", "new"));
-	tree_text("tmp", "replaced");
-	ck_assert_int_eq(rename(tree_path("tmp"), tree_path("a")), 0);
-	WAIT(has("/a", "replaced"));
-	ck_assert_int_eq(unlink(tree_path("new")), 0);
-	WAIT(find("/new") == NULL);
-	ck_assert_int_eq(rename(tree_path("d"), tree_path("e")), 0);
-	WAIT(find("/d/x") == NULL && has("/e/x", "x"));
-	tree_dir("f");
-	tree_dir("f/g");
-	tree_text("f/g/h", "deep");
-	WAIT(has("/f/g/h", "deep"));
-	tree_link("a", "link");
-	ck_assert_int_eq(chmod(tree_path("e/x"), 0600), 0);
-	WAIT(has("/e/x", "x") && find("/link") == NULL);
-	close(marks);
-	end();
-}
-
-/* The kernel tells nothing of a write through a mapping: the walk finds it. */
-TEST(rescans)
-{
-	struct ctl_msg msg;
-	char *map;
-	int fd;
-
-	conf.rescan_ms = 200;
-	tree_text("a", "one");
-	fd = open(tree_path("a"), O_RDWR | O_CLOEXEC);
-	map = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	start(1 << 20);
-	take_image(&msg);
-	memcpy(map, "two", 3);
-	ck_assert_int_eq(msync(map, 3, MS_SYNC), 0);
-	WAIT(has("/a", "two"));
-	end();
-	munmap(map, 3);
-	close(fd);
 }
 
 static bool settled(const char *path)
@@ -548,91 +447,6 @@ TEST(four_images)
 		close(held[1][k]);
 	WAIT(has("/a", "4"));
 	end();
-}
-
-/* Bytes of all memory that the n sets of descriptors are of, each counted once. */
-static uint64_t memory(int (*sets)[CTL_FDS_MAX], const int *nfds, unsigned n)
-{
-	static ino_t seen[4 * CTL_FDS_MAX];
-	unsigned nseen = 0;
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		for (int k = 0; k < nfds[i]; k++) {
-			struct stat st;
-			unsigned at = 0;
-
-			ck_assert_int_eq(fstat(sets[i][k], &st), 0);
-			while (at < nseen && seen[at] != st.st_ino)
-				at++;
-			if (at < nseen || !S_ISREG(st.st_mode))
-				continue;
-			seen[nseen++] = st.st_ino;
-			bytes += (uint64_t)st.st_size;
-		}
-	return bytes;
-}
-
-enum { SMALL_FILES = 3000, SMALL_MAX = 1 << 20 };
-
-/* The newest joins those that are held; the oldest goes if there are as many as there may be, or
- * when none comes for a while. */
-static void hold_newest(int (*held)[CTL_FDS_MAX], int *nheld, unsigned *n, bool full)
-{
-	if (full || *n == CATALOG_IMAGES) {
-		while (nheld[0] > 0)
-			close(held[0][--nheld[0]]);
-		memmove(held, held + 1, (CATALOG_IMAGES - 1) * sizeof(*held));
-		memmove(nheld, nheld + 1, (CATALOG_IMAGES - 1) * sizeof(*nheld));
-		--*n;
-	}
-	if (nimage == 0)
-		return;
-	memcpy(held[*n], image, sizeof(image));
-	nheld[(*n)++] = nimage;
-	nimage = 0;
-}
-
-/* Indexes are most of what many small files take; old images are held as long as new ones come. */
-TEST(small_files_below_their_cap)
-{
-	int held[CATALOG_IMAGES][CTL_FDS_MAX], nheld[CATALOG_IMAGES];
-	unsigned n = 0, most = 0;
-	struct ctl_msg msg;
-	char text[3] = "00";
-
-	for (unsigned i = 0; i < SMALL_FILES; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "%u", i);
-		tree_write(name, "x", 1);
-	}
-	start(SMALL_MAX);
-	WAIT(head->nentries == SMALL_FILES);
-	for (unsigned round = 0; round < 12; round++) {
-		struct pollfd p = { .fd = ctl, .events = POLLIN };
-
-		text[0]++;
-		tree_text("0", text);
-		while (!has("/0", text)) {
-			uint64_t until = clock_read_us() + 500000;
-
-			hold_newest(held, nheld, &n, false);
-			while (nimage == 0 && clock_read_us() < until)
-				if (poll(&p, 1, 20) == 1)
-					take_message(&msg);
-			if (nimage == 0 && n > 1)
-				hold_newest(held, nheld, &n, true);
-		}
-		hold_newest(held, nheld, &n, false);
-		ck_assert_uint_le(memory(held, nheld, n), 2 * SMALL_MAX);
-		most = n > most ? n : most;
-	}
-	ck_assert_uint_ge(most, 2);
-	end();
-	while (n > 0)
-		for (n--; nheld[n] > 0;)
-			close(held[n][--nheld[n]]);
 }
 
 enum { PARTS = 16, PART = 200 << 10, WHOLE = 60 << 20, ROUNDS = 5 };

@@ -349,25 +349,6 @@ TEST_EACH(shared, 2)
 	is_shared = false;
 }
 
-/* A file counts as one block at least, and what it replaces does not. */
-TEST_EACH(quota, 2)
-{
-	begin("a", _i);
-	w.quota.max = 2 * STORE_DIR_FILE - 1;
-	ck_assert_int_eq(store("12345"), 0);
-	end();
-	begin("b", _i);
-	w.quota.max = 2 * STORE_DIR_FILE - 1;
-	ck_assert_int_eq(store("1"), 507);
-	end();
-	begin("a", _i);
-	w.quota.max = 2 * STORE_DIR_FILE - 1;
-	ck_assert_int_eq(store("54321"), 0);
-	end();
-	ck_assert(holds("a", "54321"));
-	ck_assert_uint_eq(entries(), 2); /* the sum, too */
-}
-
 /* What the disk was told to begin with. */
 static uint64_t sent_off;
 int __wrap_sync_file_range(int fd, off_t at, off_t n, unsigned flags);

@@ -188,85 +188,6 @@ TEST(files)
 	expect("0/a/b/new", NULL);
 }
 
-TEST(directories)
-{
-	make_tree();
-	tree_dir("root/c");
-	expect("0/c/", NULL);
-	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
-	tree_text("root/c/f", "");
-	expect("0/c/f", NULL);
-	ck_assert_int_eq(unlink(tree_path("root/c/f")), 0);
-	expect("0/c/f", NULL);
-	ck_assert_int_eq(rmdir(tree_path("root/c")), 0);
-	tree_watch_read(watch);
-	expect("0/c/", NULL);
-	ck_assert_uint_eq(tree_watch_count(watch), 3);
-	/* Another one of the same name, before the end of the first was read. */
-	tree_dir("root/c");
-	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
-	ck_assert_int_eq(rmdir(tree_path("root/c")), 0);
-	tree_dir("root/c");
-	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
-	expect("0/c/", NULL);
-	ck_assert_int_eq(dir_watch(0, "/c/", "root/c"), 0);
-	tree_text("root/c/f", "");
-	expect("0/c/f", NULL);
-	tree_watch_forget(watch, 0, "/c/");
-	tree_watch_forget(watch, 0, "/never/heard/");
-	tree_watch_forget(watch, 7, "/");
-	tree_text("root/c/f", "");
-	expect(NULL, NULL);
-}
-
-TEST(directory_moves)
-{
-	tree_dir("outside");
-	make_tree();
-	/* In the root: what is below is known under its new name once it was watched there. */
-	move("root/a", "root/m");
-	tree_text("root/m/b/f", "unwatched as yet");
-	expect("0/a/", "0/m/", NULL);
-	ck_assert_uint_eq(tree_watch_count(watch), 1);
-	ck_assert_int_eq(dir_watch(0, "/m/", "root/m"), 0);
-	ck_assert_int_eq(dir_watch(0, "/m/b/", "root/m/b"), 0);
-	tree_text("root/m/b/f", "");
-	expect("0/m/b/f", NULL);
-	/* Watched under the new name before the move was read. */
-	move("root/m", "root/n");
-	ck_assert_int_eq(dir_watch(0, "/n/", "root/n"), 0);
-	ck_assert_int_eq(dir_watch(0, "/n/b/", "root/n/b"), 0);
-	ck_assert_uint_eq(tree_watch_count(watch), 3);
-	expect("0/m/", "0/n/", NULL);
-	tree_text("root/n/b/f", "");
-	expect("0/n/b/f", NULL);
-	/* Out of it, and in again. */
-	move("root/n", "outside/n");
-	expect("0/n/", NULL);
-	ck_assert_uint_eq(tree_watch_count(watch), 1);
-	tree_text("outside/n/b/f", "");
-	expect(NULL, NULL);
-	move("outside/n", "root/in");
-	expect("0/in/", NULL);
-	/* Exchanged. */
-	tree_dir("root/x");
-	ck_assert_int_eq(dir_watch(0, "/in/", "root/in"), 0);
-	ck_assert_int_eq(dir_watch(0, "/x/", "root/x"), 0);
-	forget_told();
-	ck_assert_int_eq(renameat2(AT_FDCWD, tree_path("root/in"), AT_FDCWD, tree_path("root/x"),
-				 RENAME_EXCHANGE),
-		0);
-	tree_watch_read(watch);
-	ck_assert(was_told(TREE_DIR, 0, "/in/") && was_told(TREE_DIR, 0, "/x/"));
-	forget_told();
-	ck_assert_int_eq(dir_watch(0, "/in/", "root/in"), 0);
-	ck_assert_int_eq(dir_watch(0, "/x/", "root/x"), 0);
-	tree_text("root/in/f", "");
-	expect("0/in/f", NULL);
-	tree_text("root/x/f", "");
-	expect("0/x/f", NULL);
-}
-
 /* A directory takes its ancestor's place: each name is tied to what is there, whatever came first.
  */
 TEST(directory_above_itself)
@@ -292,39 +213,6 @@ TEST(directory_above_itself)
 	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
 	tree_text("root/a/f", "");
 	expect("0/a/f", NULL);
-}
-
-TEST(overlapping_roots)
-{
-	tree_dir("srv");
-	tree_dir("srv/www");
-	tree_dir("srv/www/d");
-	root_watch(0, "srv");
-	root_watch(1, "srv/www");
-	root_watch(2, "srv/www");
-	ck_assert_int_eq(dir_watch(0, "/", "srv"), 0);
-	ck_assert_int_eq(dir_watch(0, "/www/", "srv/www"), 0);
-	ck_assert_int_eq(dir_watch(0, "/www/d/", "srv/www/d"), 0);
-	ck_assert_int_eq(dir_watch(1, "/", "srv/www"), 0);
-	ck_assert_int_eq(dir_watch(1, "/d/", "srv/www/d"), 0);
-	ck_assert_int_eq(dir_watch(2, "/", "srv/www"), 0);
-	ck_assert_int_eq(dir_watch(2, "/d/", "srv/www/d"), 0);
-	ck_assert_uint_eq(tree_watch_count(watch), 7);
-	forget_told();
-	tree_text("srv/www/f", "");
-	expect("0/www/f", "1/f", "2/f", NULL);
-	tree_text("srv/www/d/f", "");
-	expect("0/www/d/f", "1/d/f", "2/d/f", NULL);
-	tree_text("srv/f", "");
-	expect("0/f", NULL);
-	/* One forgets, the others do not. */
-	tree_watch_forget(watch, 0, "/www/");
-	tree_text("srv/www/d/f", "");
-	expect("1/d/f", "2/d/f", NULL);
-	move("srv/www/d", "srv/www/e");
-	expect("1/d/", "2/d/", "1/e/", "2/e/", NULL);
-	move("srv/www", "srv/old");
-	expect("0/www/", "0/old/", "1 root", "2 root", NULL);
 }
 
 TEST(permissions)
