@@ -43,18 +43,6 @@ static void conn_linger(struct stream_conn *c)
 	loop_ready(c->session.all->loop, &c->again);
 }
 
-/*
- * A peer that keeps sending a refused body reads the answer afterwards; but a flood is not read to
- * its end.
- */
-static void conn_drop(struct stream_conn *c, size_t n)
-{
-	c->lingered += n;
-	if (!c->session.all->draining && c->lingered <= LINGER_BYTES_MAX &&
-		clock_ms() + LINGER_QUIET_MS <= c->linger_end_ms)
-		session_timer_set(&c->session, LINGER_QUIET_MS);
-}
-
 /* All is written: closes without a reset that would destroy bytes in flight. */
 static void conn_end(struct stream_conn *c)
 {
@@ -249,15 +237,6 @@ static size_t feed(struct stream_conn *c, const char *p, size_t n)
 	return 0;
 }
 
-/* True if the protocol took some of the held bytes. */
-static bool conn_retry(struct stream_conn *c)
-{
-	size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
-
-	input_backlog_skip(&c->held, n - left);
-	return left < n;
-}
-
 static void conn_flush(struct stream_conn *c)
 {
 	int more = 0;
@@ -275,12 +254,17 @@ static void conn_flush(struct stream_conn *c)
 		session_kill(&c->session);
 		return;
 	}
-	if (more > 0)
+	if (more > 0) {
 		loop_ready(c->session.all->loop, &c->again);
-	else if (conn_empty(c) && conn_find_end(c))
+	} else if (conn_empty(c) && conn_find_end(c)) {
 		conn_end(c);
-	else if (c->held.bytes.n > 0 && conn_retry(c) && c->session.state != SESSION_DEAD)
-		loop_ready(c->session.all->loop, &c->again);
+	} else if (c->held.bytes.n > 0) {
+		size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
+
+		input_backlog_skip(&c->held, n - left);
+		if (left < n && c->session.state != SESSION_DEAD)
+			loop_ready(c->session.all->loop, &c->again);
+	}
 	session_timer_update(&c->session);
 }
 
@@ -365,14 +349,20 @@ static void conn_first(struct stream_conn *c, const char *p, size_t n)
 
 static void conn_input(struct stream_conn *c, const char *p, size_t n)
 {
-	if (c->session.state == SESSION_LINGER)
-		conn_drop(c, n);
-	else if (stream_is(c, STREAM_CLOSING))
+	if (c->session.state == SESSION_LINGER) {
+		/* A peer that keeps sending a refused body reads the answer afterwards; but a flood
+		 * is not read to its end. */
+		c->lingered += n;
+		if (!c->session.all->draining && c->lingered <= LINGER_BYTES_MAX &&
+			clock_ms() + LINGER_QUIET_MS <= c->linger_end_ms)
+			session_timer_set(&c->session, LINGER_QUIET_MS);
+	} else if (stream_is(c, STREAM_CLOSING)) {
 		return;
-	else if (c->proto != NULL)
+	} else if (c->proto != NULL) {
 		conn_offer(c, p, n);
-	else
+	} else {
 		conn_first(c, p, n);
+	}
 }
 
 static void conn_read(struct stream_conn *c)

@@ -104,13 +104,6 @@ static ssize_t compress_brotli(
 	BrotliEncoderDestroyInstance(e);
 	return wrote;
 }
-
-static void version_brotli(char *text, size_t size)
-{
-	uint32_t v = BrotliEncoderVersion();
-
-	snprintf(text, size, "brotli %u.%u.%u", v >> 24, v >> 12 & 0xfff, v & 0xfff);
-}
 #endif
 
 #ifdef HAVE_ZSTD
@@ -138,11 +131,6 @@ static ssize_t compress_zstd(
 	if (ZSTD_isError(rc))
 		return ZSTD_getErrorCode(rc) == ZSTD_error_dstSize_tooSmall ? 0 : -ENOMEM;
 	return (ssize_t)rc;
-}
-
-static void version_zstd(char *text, size_t size)
-{
-	snprintf(text, size, "zstd %s", ZSTD_versionString());
 }
 #endif
 
@@ -172,32 +160,24 @@ static ssize_t compress_gzip(
 	deflateEnd(&z);
 	return wrote;
 }
-
-static void version_zlib(char *text, size_t size)
-{
-	snprintf(text, size, "zlib %s", zlibVersion());
-}
 #endif
 
-static const struct {
-	ssize_t (*compress)(
-		enum compress_effort effort, const void *in, size_t n, void *out, size_t cap);
-	void (*version)(char *text, size_t size);
-} libraries[CODINGS] = {
+static ssize_t (*const compressors[CODINGS])(
+	enum compress_effort effort, const void *in, size_t n, void *out, size_t cap) = {
 #ifdef HAVE_BROTLI
-	[CODING_BR] = { compress_brotli, version_brotli },
+	[CODING_BR] = compress_brotli,
 #endif
 #ifdef HAVE_ZSTD
-	[CODING_ZSTD] = { compress_zstd, version_zstd },
+	[CODING_ZSTD] = compress_zstd,
 #endif
 #ifdef HAVE_ZLIB
-	[CODING_GZIP] = { compress_gzip, version_zlib },
+	[CODING_GZIP] = compress_gzip,
 #endif
 };
 
 bool compress_has(enum coding coding)
 {
-	return coding < CODINGS && libraries[coding].compress != NULL;
+	return coding < CODINGS && compressors[coding] != NULL;
 }
 
 unsigned compress_built(void)
@@ -212,12 +192,25 @@ unsigned compress_built(void)
 void compress_library(enum coding coding, char *text, size_t size)
 {
 	H2D_ASSERT(compress_has(coding));
-	libraries[coding].version(text, size);
+	(void)text, (void)size; /* without a library */
+#ifdef HAVE_BROTLI
+	uint32_t v = BrotliEncoderVersion();
+
+	if (coding == CODING_BR)
+		snprintf(text, size, "brotli %u.%u.%u", v >> 24, v >> 12 & 0xfff, v & 0xfff);
+#endif
+#ifdef HAVE_ZSTD
+	if (coding == CODING_ZSTD)
+		snprintf(text, size, "zstd %s", ZSTD_versionString());
+#endif
+#ifdef HAVE_ZLIB
+	if (coding == CODING_GZIP)
+		snprintf(text, size, "zlib %s", zlibVersion());
+#endif
 }
 
 ssize_t compress_whole(enum coding coding, enum compress_effort effort, const void *in, size_t n,
 	void *out, size_t cap)
 {
-	return compress_has(coding) ? libraries[coding].compress(effort, in, n, out, cap)
-				    : -ENOTSUP;
+	return compress_has(coding) ? compressors[coding](effort, in, n, out, cap) : -ENOTSUP;
 }

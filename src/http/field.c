@@ -132,8 +132,7 @@ bool field_list_next(struct slice *rest, struct slice *element)
 	return false;
 }
 
-/* --- cookies
- * ------------------------------------------------------------------------------------------ */
+/* --- cookies ---------------------------------------------------------------------------------- */
 
 bool field_cookie(struct slice all, struct slice name, struct slice *value)
 {
@@ -149,8 +148,7 @@ bool field_cookie(struct slice all, struct slice name, struct slice *value)
 	return false;
 }
 
-/* --- parameters
- * --------------------------------------------------------------------------------------- */
+/* --- parameters ------------------------------------------------------------------------------- */
 
 /* *s begins with a quotation mark. False: there is no second. */
 static bool cut_quoted(struct slice *s, struct slice *inside)

@@ -232,8 +232,7 @@ enum multipart_event multipart_next(struct multipart *m, struct slice *piece, bo
 	return MULTIPART_DONE;
 }
 
-/* --- the header section of a part ---------------------------------------------------------------
- */
+/* --- the header section of a part ------------------------------------------------------------- */
 
 /* Bits of the headers and parameters seen. */
 enum { DISPOSITION = 1, TYPE = 2 };

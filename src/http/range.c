@@ -61,25 +61,22 @@ static bool touch(const struct range *a, const struct range *b)
 	return a->at <= b->at + b->n && b->at <= a->at + a->n;
 }
 
-static void unite(struct range *a, const struct range *b)
-{
-	uint64_t a_end = a->at + a->n, b_end = b->at + b->n, end = a_end > b_end ? a_end : b_end;
-
-	a->at = a->at < b->at ? a->at : b->at;
-	a->n = end - a->at;
-}
-
 /* Ranges that touch become one, in the place of the first one requested. */
 static void range_add(struct ranges *r, struct range new)
 {
 	unsigned place = r->n, i = 0;
+	uint64_t end;
 
 	while (i < r->n) {
 		if (!touch(&r->v[i], &new)) {
 			i++;
 			continue;
 		}
-		unite(&new, &r->v[i]);
+		end = new.at + new.n;
+		if (end < r->v[i].at + r->v[i].n)
+			end = r->v[i].at + r->v[i].n;
+		new.at = new.at < r->v[i].at ? new.at : r->v[i].at;
+		new.n = end - new.at;
 		place = i < place ? i : place;
 		r->n--;
 		memmove(&r->v[i], &r->v[i + 1], (r->n - i) * sizeof(new));

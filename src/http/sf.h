@@ -14,8 +14,7 @@ enum { SF_DIGITS_MAX = 15 }; /* of an integer */
 bool sf_integer(struct slice s, int64_t *v);
 bool sf_boolean(struct slice s, bool *v);
 
-/* --- parts: each cuts its part off *s; false: it is missing, and *s is useless -------------------
- */
+/* --- parts: each cuts its part off *s; false: it is missing, and *s is useless ---------------- */
 
 bool sf_take(struct slice *s, char c);
 bool sf_cut_key(struct slice *s, struct slice *key);

@@ -62,8 +62,7 @@ bool upload_field_is_partial(struct slice s)
 	return result == FIELD_PARAM_NONE;
 }
 
-/* --- digests
- * ------------------------------------------------------------------------------------------ */
+/* --- digests ---------------------------------------------------------------------------------- */
 
 static const struct {
 	struct slice key;
@@ -212,8 +211,7 @@ size_t digest_field_write(
 	return (size_t)(o - out);
 }
 
-/* --- its name
- * ----------------------------------------------------------------------------------------- */
+/* --- its name --------------------------------------------------------------------------------- */
 
 struct slice file_name_last(struct slice name)
 {

@@ -225,8 +225,7 @@ size_t ws_head(uint8_t head[WS_OUT_HEAD_MAX], enum ws_op op, uint64_t n)
 	return 2 + bytes;
 }
 
-/* --- the handshake: any page in a browser may have sent it, with the user's cookies -------------
- */
+/* --- the handshake: any page in a browser may have sent it, with the user's cookies ----------- */
 
 enum { KEY_BYTES = 16, KEY_DIGITS = BASE64_ENCODED(KEY_BYTES) };
 

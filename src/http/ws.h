@@ -86,8 +86,7 @@ bool ws_code_valid(unsigned code);
 enum { WS_OUT_HEAD_MAX = 10 };
 size_t ws_head(uint8_t head[WS_OUT_HEAD_MAX], enum ws_op op, uint64_t n);
 
-/* --- the handshake (RFC 6455, 4): key, page and subprotocols ------------------------------------
- */
+/* --- the handshake (RFC 6455, 4): key, page and subprotocols ---------------------------------- */
 
 /* True if a value of sec-websocket-key is 16 bytes in base64. */
 bool ws_key_valid(struct slice key);

@@ -214,14 +214,6 @@ static const char *unfit(const struct listener *l, int fd, unsigned n)
 	return NULL;
 }
 
-static int prepare(int fd, int family)
-{
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-		return -1;
-	return family == AF_UNIX ? 0 : inherited_options(fd);
-}
-
 int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, size_t errsize)
 {
 	const char *wrong = NULL;
@@ -235,7 +227,10 @@ int listener_adopt(struct listener *l, const int *fds, unsigned n, char *err, si
 		return fail_listen(&l->addr, errno, err, errsize);
 	for (unsigned i = 0; i < n && wrong == NULL; i++) {
 		wrong = unfit(l, fds[i], n);
-		if (wrong == NULL && prepare(fds[i], l->addr.sa.sa_family) < 0)
+		if (wrong == NULL &&
+			(fcntl(fds[i], F_SETFD, FD_CLOEXEC) < 0 ||
+				fcntl(fds[i], F_SETFL, fcntl(fds[i], F_GETFL) | O_NONBLOCK) < 0 ||
+				(!is_unix(l) && inherited_options(fds[i]) < 0)))
 			wrong = strerror(errno);
 	}
 	l->fds = wrong == NULL ? malloc(n * sizeof(*l->fds)) : NULL;

@@ -11,8 +11,7 @@
 
 const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
-/* --- the end: gracefully, or for a mistake of the peer, once at most -----------------------------
- */
+/* --- the end: gracefully, or for a mistake of the peer, once at most -------------------------- */
 
 const struct states h2_drain_states = {
 	.of = "HTTP/2 connection",

@@ -17,8 +17,7 @@ const struct proto_why_row proto_whys[PROTO_WHYS] = {
 #include "proto/proto_why.def"
 };
 
-/* --- handlers that do not answer ---------------------------------------------------------------
- */
+/* --- handlers that do not answer -------------------------------------------------------------- */
 
 enum { LOOK_MAX_MS = 2000 }; /* a late loop is not the handler's fault */
 
@@ -50,8 +49,7 @@ void proto_look_at(struct h2d_req *req, enum proto_why why, uint64_t now_ms)
 		give_up(req);
 }
 
-/* --- protocols ---------------------------------------------------------------------------------
- */
+/* --- protocols -------------------------------------------------------------------------------- */
 
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT])
 {

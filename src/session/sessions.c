@@ -112,18 +112,10 @@ static bool may_leave(const struct sessions *all, bool end)
 	return s != NULL;
 }
 
-/* Unread bytes may be its request: then this worker was late. */
-static bool has_unread(const struct session *s)
-{
-	struct session_look look;
-
-	session_look(s, &look);
-	return look.unread > 0;
-}
-
 /* The oldest without bytes for us. */
 static struct session *first_silent(const struct sessions *all)
 {
+	struct session_look look;
 	unsigned looks = 0;
 
 	LIST_FOREACH(node, &all->silent) {
@@ -131,7 +123,9 @@ static struct session *first_silent(const struct sessions *all)
 
 		if (clock_ms() - s->opened_ms < SILENT_MS || looks++ == LOOKS_MAX)
 			return NULL;
-		if (!has_unread(s))
+		/* Unread bytes may be its request: then this worker was late. */
+		session_look(s, &look);
+		if (look.unread == 0)
 			return s;
 	}
 	return NULL;
