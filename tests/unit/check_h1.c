@@ -121,6 +121,7 @@ static void forget(void)
 	got[0] = '\0';
 }
 
+#define HELLO   "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 #define HEAD_OK "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ndate: date\r\nserver: h2d\r\n"
 
 /* --- cases ------------------------------------------------------------------------------------ */
@@ -273,7 +274,7 @@ TEST_EACH(refusals, 9)
 	const char *text = cases[_i].request;
 
 	ck_assert_uint_eq(give(text, strlen(text), 3, 1 << 18), 0);
-	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+	say(HELLO);
 	ck_assert(strncmp(got + 9, cases[_i].status, strlen(cases[_i].status)) == 0);
 	ck_assert_int_eq(count("HTTP/1.1 "), 1);
 	ck_assert_int_eq(count("\r\nconnection: close\r\n"), 1);
@@ -476,49 +477,33 @@ TEST(window_of_a_client)
 	accounts_free(&all);
 }
 
+#define EXPECT " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
+
 TEST_EACH(continues, 5)
 {
-	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	static const struct {
+		const char *head, *rest, *status;
+		bool told, over;
+	} cases[] = {
+		{ "POST /upload" EXPECT "3\r\n\r\n", "abc", "HTTP/1.1 201 ", true, false },
+		/* some of it is there already */
+		{ "POST /upload" EXPECT "3\r\n\r\na", "bc", "HTTP/1.1 201 ", false, false },
+		/* nobody wants it: whether it comes is unknown, so this is the end */
+		{ "POST /hello" EXPECT "3\r\n\r\n", "", "HTTP/1.1 405 ", false, true },
+		{ "POST /upload" EXPECT "0\r\n\r\n", "", "HTTP/1.1 201 ", false, false },
+		{ "POST /upload HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+			"abc", "HTTP/1.1 201 ", false, true },
+	};
 
-	switch (_i) {
-	case 0: /* wanted */
-		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
-		    "3\r\n\r\n");
-		ck_assert_str_eq(got, go_on);
-		pull(1 << 18);
-		ck_assert_str_eq(got, go_on);
-		say("abc");
-		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!proto_over(server));
-		return;
-	case 1: /* it is there already */
-		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
-		    "3\r\n\r\na");
-		ck_assert_uint_eq(ngot, 0);
-		say("bc");
-		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!proto_over(server));
-		return;
-	case 2: /* nobody wants it: whether it comes is unknown, so this is the end */
-		say("POST /hello HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
-		    "3\r\n\r\n");
-		ck_assert_int_eq(count("HTTP/1.1 405 "), 1);
-		ck_assert_int_eq(count("connection: close"), 1);
-		ck_assert(proto_over(server));
-		break;
-	case 3: /* there is none */
-		say("POST /upload HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: "
-		    "0\r\n\r\n");
-		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-		ck_assert(!proto_over(server));
-		break;
-	default: /* HTTP/1.0 */
-		say("POST /upload HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
-		ck_assert_uint_eq(ngot, 0);
-		say("abc");
-		ck_assert_int_eq(count("HTTP/1.1 201 "), 1);
-	}
-	ck_assert_int_eq(count("100 Continue"), 0);
+	say(cases[_i].head);
+	pull(1 << 18);
+	ck_assert_str_eq(cases[_i].rest[0] != '\0' ? got : "",
+		cases[_i].told ? "HTTP/1.1 100 Continue\r\n\r\n" : "");
+	say(cases[_i].rest);
+	ck_assert_int_eq(count(cases[_i].status), 1);
+	ck_assert_int_eq(count("100 Continue"), cases[_i].told);
+	ck_assert_int_eq(count("connection: close"), cases[_i].over);
+	ck_assert_int_eq(proto_over(server), cases[_i].over);
 }
 
 /* Whether the body is wanted is known when the password was checked. */
@@ -674,7 +659,7 @@ TEST_EACH(unwanted_body_goes_wrong, 6)
 	ck_assert_int_eq(gone, 1);
 	ck_assert_str_eq(log_line, "GET /hello HTTP/1.1 400 complete");
 	ck_assert(proto_over(server));
-	say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+	say(HELLO);
 	ck_assert_int_eq(count("HTTP/1.1 "), 1);
 }
 
@@ -732,21 +717,20 @@ TEST_EACH(drains, 6)
 {
 	switch (_i) {
 	case 0: /* idle */
-		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		say(HELLO);
 		server->ops->drain(server, false);
 		break;
 	case 4: /* idle, and the next request is on its way */
-		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-		server->ops->drain(server, true);
-		ck_assert(!proto_over(server));
-		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
-		break;
 	case 5: /* it was not */
-		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		say(HELLO);
 		server->ops->drain(server, true);
 		ck_assert(!proto_over(server));
-		server->ops->drain(server, false);
+		if (_i == 5) {
+			server->ops->drain(server, false);
+			break;
+		}
+		say(HELLO);
+		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 		break;
 	case 1: /* busy */
 		say("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -767,7 +751,7 @@ TEST_EACH(drains, 6)
 	default: /* before its first byte: answered all the same */
 		server->ops->drain(server, false);
 		ck_assert(!proto_over(server));
-		say("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+		say(HELLO);
 		ck_assert_int_eq(count("connection: close\r\n\r\nhello"), 1);
 	}
 	ck_assert(proto_over(server));

@@ -211,6 +211,40 @@ static int32_t ask(const char *method, const char *path, const nghttp2_data_prov
 static const size_t steps[] = { SIZE_MAX / 2, 1, 7 };
 static const size_t limits[] = { 1 << 18, 1, 100 };
 
+static void settle(void)
+{
+	exchange(steps[0], limits[0]);
+}
+
+static int32_t asked(const char *method, const char *path, const nghttp2_data_provider *body)
+{
+	int32_t id = ask(method, path, body);
+
+	settle();
+	return id;
+}
+
+static int32_t send_head(const nghttp2_nv *head, size_t n)
+{
+	int32_t id = nghttp2_submit_request(client, NULL, head, n, NULL, NULL);
+
+	settle();
+	return id;
+}
+
+static void is_served(void)
+{
+	ck_assert_int_eq(answers[asked("GET", "/hello", NULL)].status, 200);
+}
+
+/* The handler that was held answers on id. */
+static void reply_late(int32_t id)
+{
+	h2d_reply_bytes(held, 200, NULL, "x", 1);
+	settle();
+	ck_assert_int_eq(answers[id].status, 200);
+}
+
 TEST_EACH(one_request, 3)
 {
 	int32_t id = ask("GET", "/hello?x=1", NULL);
@@ -242,9 +276,8 @@ TEST(statuses)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int32_t id = ask(cases[i].method, cases[i].path, NULL);
+		int32_t id = asked(cases[i].method, cases[i].path, NULL);
 
-		exchange(steps[0], limits[0]);
 		ck_assert_msg(answers[id].status == cases[i].status, "%s %s: %d", cases[i].method,
 			cases[i].path, answers[id].status);
 		ck_assert(answers[id].closed && answers[id].code == 0);
@@ -257,11 +290,9 @@ TEST(admin_listener)
 	int32_t id;
 
 	http_conn.admin = true;
-	id = ask("GET", "/admin", NULL);
-	exchange(steps[0], limits[0]);
+	id = asked("GET", "/admin", NULL);
 	ck_assert_int_eq(answers[id].status, 200);
-	id = ask("GET", "/hello", NULL);
-	exchange(steps[0], limits[0]);
+	id = asked("GET", "/hello", NULL);
 	ck_assert_int_eq(answers[id].status, 404);
 }
 
@@ -288,7 +319,7 @@ TEST(interim_responses)
 	int32_t id = ask("GET", "/later", NULL);
 	char *cur, *end;
 
-	exchange(steps[0], limits[0]);
+	settle();
 	cur = held->arena.cur, end = held->arena.end;
 	for (unsigned long i = 1; i <= 1000; i++) {
 		char text[24];
@@ -297,14 +328,14 @@ TEST(interim_responses)
 		f.value = slice_of(text, (size_t)snprintf(text, sizeof(text), "%lu", i));
 		held->stream->interim(held, 104, &f, 1);
 		memset(text, 'x', sizeof(text));
-		exchange(steps[0], limits[0]);
+		settle();
 		ck_assert_int_eq(answers[id].status, 104);
 		ck_assert_uint_eq(told, i);
 	}
 	ck_assert_ptr_eq(held->arena.cur, cur);
 	ck_assert_ptr_eq(held->arena.end, end);
 	h2d_reply_bytes(held, 200, NULL, "done", 4);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_int_eq(answers[id].status, 200);
 }
 
@@ -327,26 +358,21 @@ TEST(unwanted_body)
 	int32_t id;
 
 	upload_left = 300000;
-	id = ask("POST", "/hello", &body);
-	exchange(steps[0], limits[0]);
+	id = asked("POST", "/hello", &body);
 	ck_assert_int_eq(answers[id].status, 405);
 	/* One that never ends costs its stream, not the connection. */
 	endless.source.ptr = &endless;
-	id = ask("GET", "/hello", &endless);
-	exchange(steps[0], limits[0]);
+	id = asked("GET", "/hello", &endless);
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert_uint_eq(answers[id].len, 5);
 	ck_assert(!answers[id].closed);
 	/* A long one is told, after some patience, that nobody wants it. */
 	upload_left = 10 << 20;
-	id = ask("GET", "/hello", &body);
-	exchange(steps[0], limits[0]);
+	id = asked("GET", "/hello", &body);
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
 	ck_assert_uint_gt(upload_left, 9 << 20);
-	id = ask("GET", "/hello", NULL);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	is_served();
 	ck_assert_ptr_null(last_err);
 }
 
@@ -360,11 +386,10 @@ TEST(upload_stops)
 	conf.body_ms = 20000;
 	endless.source.ptr = &endless;
 	other = ask("GET", "/later", NULL);
-	id = ask("POST", "/upload", &endless);
-	exchange(steps[0], limits[0]);
+	id = asked("POST", "/upload", &endless);
 	for (; answers[id].status == 0 && now < 60000; now += 1000) {
 		ck_assert_ptr_null(server->ops->look(server, now, NULL));
-		exchange(steps[0], limits[0]);
+		settle();
 	}
 	ck_assert_int_eq(answers[id].status, 408);
 	ck_assert_uint_ge(now, 21000);
@@ -373,12 +398,10 @@ TEST(upload_stops)
 	/* Nor is the rest waited for. */
 	for (; !answers[id].closed && now < 60000; now += 1000) {
 		ck_assert_ptr_null(server->ops->look(server, now, NULL));
-		exchange(steps[0], limits[0]);
+		settle();
 	}
 	ck_assert(answers[id].closed && answers[id].code == NGHTTP2_NO_ERROR);
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[other].status, 200);
+	reply_late(other);
 }
 
 TEST_EACH(reply_head_too_long, 3)
@@ -392,16 +415,14 @@ TEST_EACH(reply_head_too_long, 3)
 		{ "/long?redirect", 414, NGHTTP2_NO_ERROR },
 		{ "/long?configured", 500, NGHTTP2_INTERNAL_ERROR },
 	};
-	int32_t id = ask("GET", cases[_i].path, NULL), other;
+	int32_t id = ask("GET", cases[_i].path, NULL);
 
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_int_eq(answers[id].status, cases[_i].status);
 	ck_assert(answers[id].closed);
 	ck_assert_uint_eq(answers[id].code, cases[_i].code);
 	/* What the client has in its table is not in doubt. */
-	other = ask("GET", "/hello", NULL);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[other].status, 200);
+	is_served();
 }
 
 /* A client's table may have any size, and change it: its decoder finds each mistake. */
@@ -414,9 +435,8 @@ TEST(table_of_any_size)
 
 		ck_assert_int_eq(nghttp2_submit_settings(client, NGHTTP2_FLAG_NONE, &entry, 1), 0);
 		for (int j = 0; j < 3; j++) {
-			int32_t id = ask("GET", "/hello", NULL);
+			int32_t id = asked("GET", "/hello", NULL);
 
-			exchange(steps[0], limits[0]);
 			ck_assert_int_eq(answers[id].status, 200);
 			ck_assert_uint_eq(answers[id].code, NGHTTP2_NO_ERROR);
 		}
@@ -426,9 +446,8 @@ TEST(table_of_any_size)
 TEST(reply_head_of_three_frames)
 {
 	for (int i = 0; i < 2; i++) {
-		int32_t id = ask("GET", "/long?frames", NULL);
+		int32_t id = asked("GET", "/long?frames", NULL);
 
-		exchange(steps[0], limits[0]);
 		ck_assert_int_eq(answers[id].status, 200);
 		ck_assert(answers[id].closed);
 		ck_assert_uint_eq(answers[id].code, NGHTTP2_NO_ERROR);
@@ -439,17 +458,15 @@ TEST(reply_head_of_three_frames)
 
 TEST(client_resets)
 {
-	int32_t id = ask("GET", "/later", NULL);
+	int32_t id = asked("GET", "/later", NULL);
 
-	exchange(steps[0], limits[0]);
 	ck_assert_ptr_nonnull(held);
 	nghttp2_submit_rst_stream(client, 0, id, NGHTTP2_CANCEL);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_ptr_null(held);
 	ck_assert_int_eq(gone, 1);
 	/* And with a stream open, the connection just ends. */
-	ask("GET", "/later", NULL);
-	exchange(steps[0], limits[0]);
+	asked("GET", "/later", NULL);
 	server->ops->close(&server);
 	ck_assert_ptr_null(server);
 	ck_assert_int_eq(gone, 2);
@@ -459,11 +476,10 @@ TEST(drain_is_graceful)
 {
 	int32_t before, after;
 
-	before = ask("GET", "/later", NULL);
-	exchange(steps[0], limits[0]);
+	before = asked("GET", "/later", NULL);
 	server->ops->drain(server, false);
 	after = ask("GET", "/hello", NULL); /* on its way when the notice arrives */
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaways, 2);
 	/* nghttp2 lets a PING overtake; its answer would then not mean that the notice was seen. */
 	ck_assert_uint_eq(goaways_at_ping, 1);
@@ -471,29 +487,23 @@ TEST(drain_is_graceful)
 	ck_assert_int_eq(goaway_ids[1], after);
 	ck_assert_int_eq(answers[after].status, 200);
 	ck_assert(!proto_over(server));
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[before].status, 200);
+	reply_late(before);
 	ck_assert(proto_over(server));
 }
 
 /* Its first request is on its way: HAProxy fails it when a GOAWAY comes in front. */
 TEST(drain_waits_for_the_first_request)
 {
-	int32_t id;
-
 	server->ops->drain(server, true);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaways, 0);
-	id = ask("GET", "/hello", NULL);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	is_served();
 	ck_assert_uint_eq(goaways, 1);
 	ck_assert_int_eq(goaway_ids[0], INT32_MAX);
 	ck_assert(!proto_over(server));
 	/* nghttp2 has nothing open, and says no more: nor does it answer the PING. */
 	server->ops->drain(server, false);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert(proto_over(server));
 }
 
@@ -501,14 +511,14 @@ TEST(drain_waits_for_the_first_request)
 TEST(drain_of_who_asks_for_nothing)
 {
 	server->ops->drain(server, true);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaways, 0);
 	server->ops->drain(server, false);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaways, 1);
 	ck_assert(!proto_over(server));
 	server->ops->drain(server, false);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert(proto_over(server));
 }
 
@@ -522,11 +532,9 @@ TEST(header_section_too_large)
 	memset(big, 'x', sizeof(big) - 1);
 	head[4] = nv("a", big);
 	head[5] = nv("b", big);
-	id = nghttp2_submit_request(client, NULL, head, 6, NULL, NULL);
-	exchange(steps[0], limits[0]);
+	id = send_head(head, 6);
 	ck_assert_int_eq(answers[id].status, 431);
-	id = nghttp2_submit_request(client, NULL, head, 5, NULL, NULL);
-	exchange(steps[0], limits[0]);
+	id = send_head(head, 5);
 	ck_assert_int_eq(answers[id].status, 200);
 }
 
@@ -542,8 +550,7 @@ TEST(many_fields)
 		snprintf(names[i], sizeof(names[i]), "x-%d", i);
 		head[4 + i] = nv(names[i], names[i]);
 	}
-	id = nghttp2_submit_request(client, NULL, head, 44, NULL, NULL);
-	exchange(steps[0], limits[0]);
+	id = send_head(head, 44);
 	ck_assert_int_eq(answers[id].status, 200);
 }
 
@@ -578,9 +585,7 @@ TEST_EACH(most_fields, 3)
 			slice_eq(held->fields[i].name, i % 2 == 0 ? SLICE("x-a") : SLICE("x-b")) &&
 			slice_eq(held->fields[i].value, slice_str(value)));
 	ck_assert_uint_le(held->arena.used, 8500);
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	reply_late(id);
 	ck_assert_ptr_null(last_err);
 }
 
@@ -598,9 +603,7 @@ TEST_EACH(one_field_too_many, 3)
 		ck_assert_int_eq(answers[id].status, n == 129 ? 431 : 0);
 		ck_assert_ptr_null(last_err);
 	}
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	reply_late(id);
 }
 
 /* Cookies are one field, in pieces or not; the bytes of those that are said again are there once.
@@ -623,9 +626,7 @@ TEST_EACH(cookies, 3)
 	ck_assert_uint_eq(held->nfields, 300);
 	ck_assert_int_eq(strncmp(h2d_req_header(held, "cookie", NULL), "n127=v; n128=v; ", 16), 0);
 	ck_assert_uint_eq(held->nfields, 128);
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	reply_late(id);
 	held = NULL;
 	for (unsigned i = 127; i < 300; i++)
 		head[4 + i] = nv("cookie", "same=cookie");
@@ -634,9 +635,7 @@ TEST_EACH(cookies, 3)
 	ck_assert_ptr_nonnull(held);
 	ck_assert_uint_eq(held->nfields, 128);
 	ck_assert_uint_le(held->arena.used, 9500);
-	h2d_reply_bytes(held, 200, NULL, "x", 1);
-	exchange(steps[0], limits[0]);
-	ck_assert_int_eq(answers[id].status, 200);
+	reply_late(id);
 }
 
 /* A section far over its size is answered, and is the end; so is one of trailers. */
@@ -650,13 +649,11 @@ TEST_EACH(header_block_too_far, 2)
 	memset(big, 'x', sizeof(big) - 1);
 	many(head, 129, big);
 	if (_i == 1) { /* 6 times 3 KB are more than 4 times 4 KB */
-		id = nghttp2_submit_request(client, NULL, head, 4 + 5, NULL, NULL);
-		exchange(steps[0], limits[0]);
+		id = send_head(head, 4 + 5);
 		ck_assert_int_eq(answers[id].status, 431);
 		ck_assert_ptr_null(last_err);
 	}
-	id = nghttp2_submit_request(client, NULL, head, 4 + 6, NULL, NULL);
-	exchange(steps[0], limits[0]);
+	id = send_head(head, 4 + 6);
 	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
 	ck_assert_int_eq(answers[id].status, 431);
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
@@ -673,9 +670,8 @@ TEST(many_header_blocks_over_the_limit)
 	memset(big, 'x', sizeof(big) - 1);
 	many(head, 5, big);
 	for (n = 0; n < 200 && last_err == NULL; n++) {
-		int32_t id = nghttp2_submit_request(client, NULL, head, 4 + 5, NULL, NULL);
+		int32_t id = send_head(head, 4 + 5);
 
-		exchange(steps[0], limits[0]);
 		ck_assert_int_eq(answers[id].status, 431);
 	}
 	ck_assert_ptr_eq(last_err, ERR_HEADER_BLOCK);
@@ -694,13 +690,12 @@ TEST_EACH(trailer_section_too_far, 3)
 
 	memset(big, 'x', sizeof(big) - 1);
 	endless.source.ptr = &endless;
-	id = ask("POST", "/upload", &endless);
-	exchange(steps[0], limits[0]);
+	id = asked("POST", "/upload", &endless);
 	many(head, 129, _i < 2 ? "v" : big);
 	ck_assert_int_eq(nghttp2_submit_headers(client, NGHTTP2_FLAG_END_STREAM, id, NULL, head + 4,
 				 counts[_i], NULL),
 		0);
-	exchange(steps[0], limits[0]);
+	settle();
 	if (_i < 2) {
 		ck_assert_ptr_null(last_err);
 		ck_assert_int_eq(answers[id].status, _i == 0 ? 201 : 431);
@@ -716,12 +711,12 @@ TEST(skipped_identifier)
 	static const uint8_t on5[] = { 0, 0, 3, 1, 5, 0, 0, 0, 5, 0x82, 0x86, 0x84 };
 	static const uint8_t on3[] = { 0, 0, 3, 1, 5, 0, 0, 0, 3, 0x82, 0x86, 0x84 };
 
-	exchange(steps[0], limits[0]);
+	settle();
 	to_server(on5, sizeof(on5), SIZE_MAX / 2);
 	ck_assert_ptr_null(last_err);
 	to_server(on3, sizeof(on3), SIZE_MAX / 2);
 	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_PROTOCOL_ERROR);
 	ck_assert(proto_over(server));
 }
@@ -736,7 +731,7 @@ TEST_EACH(closed_streams, 2)
 	upload_left = 10 << 20;
 	id = ask(_i == 0 ? "GET" : "POST", "/hello", _i == 0 ? NULL : &body);
 	ck_assert_int_eq(id, 1);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert(answers[1].closed);
 	to_server(data1, sizeof(data1), 3);
 	if (_i == 0)
@@ -751,7 +746,7 @@ TEST_EACH(upload_ends_after_its_answer, 3)
 	static const uint8_t head[] = { 0, 0, 6, 1, 4, 0, 0, 0, 1, 0x83, 0x86, 0x84, 0x41, 1, 'h' };
 	static const uint8_t rest[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 1, 0, 0, 0, 1 };
 
-	exchange(steps[0], limits[0]);
+	settle();
 	to_server(head, sizeof(head), SIZE_MAX / 2);
 	ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
 	outq_consume(&out, outq_len(&out));
@@ -765,7 +760,7 @@ TEST_EACH(self_dependency, 3)
 {
 	static const uint8_t priority[] = { 0, 0, 5, 2, 0, 0, 0, 0, 3, 0, 0, 0, 3, 15 };
 
-	exchange(steps[0], limits[0]);
+	settle();
 	to_server(priority, sizeof(priority), steps[_i]);
 	ck_assert_ptr_eq(last_err, ERR_STREAM_PROTOCOL);
 }
@@ -774,7 +769,7 @@ TEST_EACH(floods, 2)
 {
 	static const uint8_t ping[17] = { 0, 0, 8, 6 }, empty[9] = { 0, 0, 0, 4 };
 
-	exchange(steps[0], limits[0]);
+	settle();
 	for (int i = 0; i < 2000 && last_err == NULL; i++) {
 		/* Takes the acknowledgements, so that nghttp2's own bound is not met. */
 		ck_assert_int_ge(server->ops->output(server, &out, SIZE_MAX), 0);
@@ -785,7 +780,7 @@ TEST_EACH(floods, 2)
 			to_server(empty, sizeof(empty), SIZE_MAX / 2);
 	}
 	ck_assert_ptr_eq(last_err, ERR_FLOOD);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaway_codes[0], NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -811,14 +806,13 @@ TEST_EACH(ends_by_nghttp2, 5)
 	};
 	uint64_t errors = counters_get(counters, COUNTER_protocol_errors);
 
-	ask("GET", "/later", NULL);
-	exchange(steps[0], limits[0]);
+	asked("GET", "/later", NULL);
 	to_server(cases[_i].bytes, cases[_i].n, SIZE_MAX / 2);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_uint_eq(goaway_codes[0], cases[_i].code);
 	ck_assert(proto_over(server));
 	to_server((const uint8_t *)"\0\0\1\0\0\0\0\0\1x", 10, SIZE_MAX / 2);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_ptr_null(last_err);
 	ck_assert_uint_eq(counters_get(counters, COUNTER_protocol_errors), errors + 1);
 }
@@ -855,9 +849,8 @@ static void look_thrice(void)
 TEST(idle_session_rests)
 {
 	for (int i = 0; i < 3; i++) {
-		int32_t id = ask("GET", "/hello", NULL);
+		int32_t id = asked("GET", "/hello", NULL);
 
-		exchange(steps[0], limits[0]);
 		ck_assert_int_eq(answers[id].status, 200);
 		ck_assert_str_eq(answers[id].body, "hello");
 		expect_pages(1, 1);
@@ -868,14 +861,13 @@ TEST(idle_session_rests)
 
 TEST(session_with_a_stream_rests)
 {
-	int32_t id = ask("GET", "/later", NULL);
+	int32_t id = asked("GET", "/later", NULL);
 
-	exchange(steps[0], limits[0]);
 	look_thrice();
 	expect_pages(1, 0);
 	ck_assert_ptr_nonnull(held);
 	h2d_reply_bytes(held, 200, NULL, "late", 4);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_int_eq(answers[id].status, 200);
 	ck_assert_str_eq(answers[id].body, "late");
 	look_thrice();
@@ -895,7 +887,7 @@ TEST(blocked_session_does_not_rest)
 		ck_assert_int_eq(server->ops->output(server, &out, outq_len(&out) + 1), 1);
 	look_thrice();
 	expect_pages(1, 1);
-	exchange(steps[0], limits[0]);
+	settle();
 	ck_assert_str_eq(answers[id].body, "hello");
 }
 
@@ -920,15 +912,13 @@ TEST(tells_why)
 	ask("GET", "/later", NULL);
 	ask("GET", "/stream", NULL);
 	ask("POST", "/upload", &endless);
-	ask("GET", "/hello", &endless);
-	exchange(steps[0], limits[0]);
+	asked("GET", "/hello", &endless);
 	ck_assert_uint_eq(waiting(PROTO_WHY_HANDLER, 4), 1);
 	ck_assert_uint_eq(waiting(PROTO_WHY_SOURCE, 4), 1);
 	ck_assert_uint_eq(waiting(PROTO_WHY_BODY, 4), 1);
 	ck_assert_uint_eq(waiting(PROTO_WHY_REST, 4), 1);
 	nghttp2_submit_settings(client, 0, &shut, 1);
-	ask("GET", "/hello", NULL);
-	exchange(steps[0], limits[0]);
+	asked("GET", "/hello", NULL);
 	ck_assert_uint_eq(waiting(PROTO_WHY_WINDOW, 5), 1);
 	/* HEADERS without their end */
 	to_server((const uint8_t *)"\0\0\3\1\1\0\0\0\xb\x82\x86\x84", 12, SIZE_MAX / 2);

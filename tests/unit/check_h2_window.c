@@ -388,23 +388,6 @@ TEST(file_no_longer)
 	disconnect(&p);
 }
 
-/* As fast, but short, or as long, but slow: they need no more than they have from the start. */
-TEST_EACH(short_path, 4)
-{
-	static const struct {
-		uint64_t way_us, bytes_per_ms, step_us;
-	} paths[] = { { 50, 125000, 50 }, { 500, 125000, 100 }, { 50000, 1000, 1000 },
-		/* Past the clock: a millisecond is the least that it can tell. */
-		{ 50, 4000000, 50 } };
-	size_t left = SIZE_MAX;
-	struct peer p;
-
-	put_by(&p, paths[_i].way_us, paths[_i].bytes_per_ms, &left);
-	run(&p, paths[_i].step_us * 2000, paths[_i].step_us);
-	ck_assert_uint_eq(window(&p), MIB);
-	disconnect(&p);
-}
-
 /* The path could do more, but not who takes it. */
 TEST_EACH(slow_disk, 4)
 {

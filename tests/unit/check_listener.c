@@ -41,6 +41,18 @@ static void parse(const char *s)
 	ck_assert_ptr_null(addr_parse(s, &addr));
 }
 
+static void opens(const char *s, unsigned nslots)
+{
+	parse(s);
+	ck_assert_msg(listener_open(&l, &addr, nslots, 0600, err, sizeof(err)) == 0, "%s", err);
+}
+
+static void opens_not(const char *said)
+{
+	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
+	ck_assert_msg(strstr(err, said) != NULL, "%s", err);
+}
+
 static int get_int(int fd, int level, int name)
 {
 	int value = -1;
@@ -93,8 +105,7 @@ TEST_EACH(slots, any_ports())
 {
 	unsigned used = 0, slot;
 
-	parse(any_port[_i]);
-	ck_assert_msg(listener_open(&l, &addr, 4, 0, err, sizeof(err)) == 0, "%s", err);
+	opens(any_port[_i], 4);
 	ck_assert_uint_eq(l.nslots, 4);
 	ck_assert_uint_ne(l.addr.in.sin_port, 0);
 	for (unsigned i = 0; i < 4; i++) {
@@ -138,8 +149,7 @@ TEST_EACH(in_use, any_ports())
 	struct listener second;
 	int fd, fds, on = 1;
 
-	parse(any_port[_i]);
-	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	opens(any_port[_i], 2);
 	fds = open_fds();
 	ck_assert_int_eq(listener_open(&second, &l.addr, 2, 0, err, sizeof(err)), -1);
 	ck_assert_msg(strstr(err, "listen ") == err && strstr(err, "already in use"), "%s", err);
@@ -162,8 +172,7 @@ TEST(both_families_on_one_port)
 {
 	struct listener six;
 
-	parse("0.0.0.0:0");
-	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	opens("0.0.0.0:0", 2);
 	parse("[::]:0");
 	addr.in6.sin6_port = l.addr.in.sin_port;
 	ck_assert_msg(listener_open(&six, &addr, 2, 0, err, sizeof(err)) == 0, "%s", err);
@@ -184,8 +193,7 @@ TEST(resize)
 	int fds, first;
 	unsigned slot;
 
-	parse("127.0.0.1:0");
-	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	opens("127.0.0.1:0", 2);
 	fds = open_fds();
 	first = l.fds[0];
 	ck_assert_int_eq(listener_resize(&l, 7, err, sizeof(err)), 0);
@@ -241,8 +249,7 @@ TEST(unix_live_and_stale)
 	struct stat st;
 	int fd;
 
-	parse(text);
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	opens(text, 1);
 	ck_assert_int_eq(listener_open(&second, &addr, 1, 0600, err, sizeof(err)), -1);
 	ck_assert_msg(strstr(err, text) && strstr(err, "already in use"), "%s", err);
 	ck_assert_int_eq(lstat(path, &st), 0);
@@ -281,14 +288,12 @@ TEST(unix_other_file)
 
 	close(fd);
 	parse(text);
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
-	ck_assert_msg(strstr(err, "not a socket") != NULL, "%s", err);
+	opens_not("not a socket");
 	ck_assert_int_eq(lstat(path, &st), 0);
 	unlink(path);
 
 	parse("unix:/nonexistent/s");
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), -1);
-	ck_assert_msg(strstr(err, "No such file") != NULL, "%s", err);
+	opens_not("No such file");
 }
 
 /* Another process has replaced the file meanwhile: it is not ours to remove. */
@@ -297,8 +302,7 @@ TEST(unix_keeps_what_others_made)
 	struct stat st;
 	int fd;
 
-	parse(text);
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	opens(text, 1);
 	unlink(path);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	close(fd);
@@ -318,8 +322,7 @@ static void mend(unsigned slot, int outcome)
 /* The port that the kernel chose is not lost, nor that of a slot that was bound to it. */
 TEST(mend_tcp)
 {
-	parse("127.0.0.1:0");
-	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	opens("127.0.0.1:0", 2);
 	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
 	for (unsigned k = 0; k < 2; k++) {
 		ck_assert(listener_stands(&l, k));
@@ -339,8 +342,7 @@ TEST(mend_connected)
 {
 	int fd;
 
-	parse("127.0.0.1:0");
-	ck_assert_int_eq(listener_open(&l, &addr, 2, 0, err, sizeof(err)), 0);
+	opens("127.0.0.1:0", 2);
 	ck_assert_int_eq(listener_listen(&l, err, sizeof(err)), 0);
 	shutdown(l.fds[0], SHUT_RDWR);
 	connect(l.fds[0], &l.addr.sa, l.addr.len);
@@ -352,8 +354,7 @@ TEST(mend_connected)
 
 TEST(mend_waiting)
 {
-	parse("127.0.0.1:0");
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0, err, sizeof(err)), 0);
+	opens("127.0.0.1:0", 1);
 	ck_assert_int_eq(fcntl(l.fds[0], F_SETFL, 0), 0);
 	mend(0, 0);
 	ck_assert_int_ne(fcntl(l.fds[0], F_GETFL) & O_NONBLOCK, 0);
@@ -364,8 +365,7 @@ TEST(mend_unix)
 {
 	int fd;
 
-	parse(text);
-	ck_assert_int_eq(listener_open(&l, &addr, 3, 0600, err, sizeof(err)), 0);
+	opens(text, 3);
 	fd = l.fds[0];
 	for (int how = SHUT_RD; how <= SHUT_RDWR; how += 2) {
 		shutdown(fd, how);
@@ -380,8 +380,7 @@ TEST(mend_unix)
 /* Of somebody else's file: nothing is unlinked. */
 TEST(mend_unix_of_others)
 {
-	parse(text);
-	ck_assert_int_eq(listener_open(&l, &addr, 1, 0600, err, sizeof(err)), 0);
+	opens(text, 1);
 	l.mine = false;
 	shutdown(l.fds[0], SHUT_RDWR);
 	ck_assert_int_eq(listener_mend(&l, 0, 0600, err, sizeof(err)), -1);

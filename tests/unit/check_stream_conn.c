@@ -166,6 +166,15 @@ static void ask(const char *path)
 	ck_assert_int_gt(nghttp2_submit_request(client, NULL, head, 4, NULL, NULL), 0);
 }
 
+/* By windows that the whole response fits into. */
+static void ask_wide(const char *path)
+{
+	nghttp2_session_set_local_window_size(client, 0, 0, 2 * BIG);
+	nghttp2_submit_settings(client, 0,
+		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
+	ask(path);
+}
+
 /* Sends what the client has, step bytes at a time with a turn of the server in between. */
 static void client_send(size_t step)
 {
@@ -455,10 +464,7 @@ TEST(tells_why)
 	ck_assert_uint_gt(look.bytes_in, 24);
 	ck_assert_uint_gt(look.bytes_out, 5);
 	hold_reading = true;
-	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
-	nghttp2_submit_settings(client, 0,
-		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
-	ask("/big");
+	ask_wide("/big");
 	TURN_UNTIL(stream_is(only_conn(), STREAM_BLOCKED));
 	session_look(&only_conn()->session, &look);
 	ck_assert_str_eq(look.waits_for, "the peer to read");
@@ -501,10 +507,7 @@ TEST(socket_that_takes_all)
 	tcp_ops = only_conn()->transport->ops;
 	greedy.send = greedy_send;
 	only_conn()->transport->ops = &greedy;
-	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
-	nghttp2_submit_settings(client, 0,
-		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
-	ask("/big");
+	ask_wide("/big");
 	TURN_UNTIL(ended == 1);
 	ck_assert_uint_eq(body_bytes, BIG);
 	only_conn()->transport->ops = tcp_ops;
@@ -538,10 +541,7 @@ TEST_EACH(shares_turns, 2)
 	crowded.send = _i == 0 ? greedy_send : crowded_send;
 	only_conn()->transport->ops = &crowded;
 	most_written = writes = 0;
-	nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
-	nghttp2_submit_settings(client, 0,
-		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
-	ask("/big");
+	ask_wide("/big");
 	TURN_UNTIL(ended == 2);
 	ck_assert_uint_eq(body_bytes, 5 + BIG);
 	if (_i == 0) {
@@ -597,10 +597,7 @@ TEST_EACH(names_the_peer, 2)
 TEST(requests_behind_a_full_queue)
 {
 	hold_reading = true;
-	nghttp2_session_set_local_window_size(client, 0, 0, 2 * BIG);
-	nghttp2_submit_settings(client, 0,
-		&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 }, 1);
-	ask("/big");
+	ask_wide("/big");
 	client_send(SIZE_MAX / 2);
 	for (int i = 0; i < 50; i++)
 		ck_assert_int_eq(loop_turn(&loop, 0), 0);
@@ -710,11 +707,7 @@ TEST_EACH(more_waits_for_a_fast_peer, 2)
 	if (_i == 0) {
 		send_text("GET /lent HTTP/1.1\r\nHost: a\r\n\r\n");
 	} else {
-		nghttp2_session_set_local_window_size(client, 0, 0, BIG + 1);
-		nghttp2_submit_settings(client, 0,
-			&(nghttp2_settings_entry){ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, BIG + 1 },
-			1);
-		ask("/lent");
+		ask_wide("/lent");
 	}
 	TURN_UNTIL(all.nlive > 0 && stream_is(only_conn(), STREAM_BLOCKED));
 	make_room(1000);

@@ -181,6 +181,12 @@ static bool client_out(struct link *l)
 	return r > 0 && BIO_read(l->out, trash, (int)r) == (int)r;
 }
 
+static void client_flush(struct link *l)
+{
+	while (client_out(l))
+		;
+}
+
 /* And from the socket, into SSL and out of it as plain bytes. */
 static bool client_in(struct link *l)
 {
@@ -365,13 +371,11 @@ TEST_EACH(left_over_is_not_all, 2)
 
 	link_up(&l, versions[_i], 65536);
 	ck_assert_int_eq(SSL_write(l.client, body, 100), 100);
-	while (client_out(&l))
-		;
+	client_flush(&l);
 	ck_assert_int_eq(l.server->ops->recv(l.server, got, 40), 40);
 	ck_assert(!l.server->drained);
 	ck_assert_int_eq(SSL_write(l.client, body, 50), 50);
-	while (client_out(&l))
-		;
+	client_flush(&l);
 	ck_assert_int_eq(poll(&(struct pollfd){ l.server->fd, POLLIN, 0 }, 1, 10000), 1);
 	ck_assert_int_eq(l.server->ops->recv(l.server, got, sizeof(got)), 110);
 	ck_assert(l.server->drained);
@@ -496,8 +500,7 @@ TEST(gathers)
 	ck_assert_uint_eq(l.raw, 200000 + 13 * 22);
 
 	ck_assert_int_eq(SSL_write(l.client, body, 30000), 30000);
-	while (client_out(&l))
-		;
+	client_flush(&l);
 	recvs = 0;
 	ck_assert_int_eq(l.server->ops->recv(l.server, buf, sizeof(buf)), 30000);
 	ck_assert_int_eq(recvs, 1);
@@ -519,8 +522,7 @@ TEST_EACH(two_connections, 2)
 	for (int i = 0; i < 2; i++) {
 		link_up(&l[i], versions[_i], 65536);
 		ck_assert_int_eq(SSL_write(l[i].client, body + i * 1000, 100000), 100000);
-		while (client_out(&l[i]))
-			;
+		client_flush(&l[i]);
 	}
 	while (l[0].slen < 100000 || l[1].slen < 100000) {
 		for (int i = 0; i < 2; i++) {
@@ -554,8 +556,7 @@ TEST_EACH(ends, 6)
 	link_up(&l, versions[_i % 2], 65536);
 	if (cases[_i / 2].notify)
 		SSL_shutdown(l.client);
-	while (client_out(&l))
-		;
+	client_flush(&l);
 	if (cases[_i / 2].reset) {
 		/* Nothing may lie unread on our side, or the reset would come by itself. */
 		setsockopt(l.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -717,8 +718,7 @@ static int change_keys(struct link *l)
 
 	ck_assert_int_eq(SSL_key_update(l->client, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
 	ck_assert_int_eq(SSL_write(l->client, body, 1), 1);
-	while (client_out(l))
-		;
+	client_flush(l);
 	while (l->serror == 0 && l->slen == had)
 		server_step(l, REQUEST);
 	/* Behind the byte the error is found by the next call. */
@@ -759,8 +759,7 @@ TEST(renegotiation)
 	ck_assert_int_eq(SSL_renegotiate(l.client), 1);
 	SSL_do_handshake(l.client);
 	ERR_clear_error();
-	while (client_out(&l))
-		;
+	client_flush(&l);
 	while (l.serror == 0)
 		server_step(&l, REQUEST);
 	ck_assert_int_eq(l.serror, -EPROTO);

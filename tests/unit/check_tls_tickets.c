@@ -1,9 +1,11 @@
-/* check_tls_tickets: which keys make and read tickets, for how long, and who can write them. */
+/* check_tls_tickets: which keys make and read tickets, for how long, and who can write them; files
+ * of keys. */
 #include "tls/tls_tickets.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "base/slice.h"
 #include "unit.h"
 #include "unit_cert.h"
+#include "unit_tls.h"
 
 static SSL_CTX *server_ctx, *client_ctx;
 static SSL_SESSION *ticket;
@@ -50,25 +53,13 @@ static bool resumes(SSL_SESSION *session, int version)
 	SSL *s = SSL_new(server_ctx), *c = SSL_new(client_ctx);
 	/* OpenSSL's client uses one up. */
 	SSL_SESSION *copy = session != NULL ? SSL_SESSION_dup(session) : NULL;
-	BIO *to_s = BIO_new(BIO_s_mem()), *to_c = BIO_new(BIO_s_mem());
 	bool resumed;
 
-	BIO_up_ref(to_s);
-	BIO_up_ref(to_c);
-	SSL_set_bio(s, to_s, to_c);
-	SSL_set_bio(c, to_c, to_s);
-	SSL_set_accept_state(s);
-	SSL_set_connect_state(c);
 	SSL_set_max_proto_version(c, version);
 	if (copy != NULL)
 		SSL_set_session(c, copy);
 	SSL_SESSION_free(copy);
-	SSL_do_handshake(c);
-	for (int i = 0; i < 8; i++) {
-		SSL_do_handshake(s);
-		SSL_do_handshake(c);
-	}
-	ck_assert(SSL_is_init_finished(s) && SSL_is_init_finished(c));
+	ck_assert(unit_tls_shake(s, c));
 	SSL_read(c, &(char){ 0 }, 1);
 	/* A ticket that is renewed in TLS 1.2 is no new session to OpenSSL's client. */
 	if (version == TLS1_2_VERSION)
@@ -227,6 +218,59 @@ TEST(another_process)
 		close(ready[i]);
 		close(go[i]);
 	}
+}
+
+/* --- files: how many keys they have, and what is none ----------------------------------------- */
+
+static char path[64];
+
+/* Reads a file of n bytes, of which each 80 are of one value. */
+static bool reads(size_t n, struct tls_tickets *keys, char *why, size_t size)
+{
+	FILE *f = fopen(path, "w");
+
+	for (size_t i = 0; i < n; i++)
+		fputc((int)(i / TLS_TICKETS_KEY + 1), f);
+	fclose(f);
+	return tls_tickets_read(path, keys, why, size);
+}
+
+TEST(sizes)
+{
+	static const size_t bad[] = { 0, 1, 48, 79, 81, 160 - 1, 640 + 1, 720, 100000 };
+	struct tls_tickets keys;
+	char why[512];
+
+	snprintf(path, sizeof(path), "%s", unit_cert("keys"));
+	for (unsigned n = 1; n <= TLS_TICKETS_MAX; n++) {
+		ck_assert(reads((size_t)n * TLS_TICKETS_KEY, &keys, why, sizeof(why)));
+		ck_assert_uint_eq(keys.n, n);
+		ck_assert_uint_eq(keys.keys[n - 1][0], n);
+		ck_assert_uint_eq(keys.keys[n - 1][79], n);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert(!reads(bad[i], &keys, why, sizeof(why)));
+		ck_assert_ptr_nonnull(strstr(why, path));
+		ck_assert_uint_eq(keys.n, 0);
+	}
+}
+
+TEST(no_keys)
+{
+	struct tls_tickets keys;
+	char why[512];
+
+	snprintf(path, sizeof(path), "%s", unit_cert("keys"));
+	ck_assert(reads(0, &keys, why, sizeof(why)) == false);
+	ck_assert_int_eq(truncate(path, 160), 0);
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
+	ck_assert_ptr_nonnull(strstr(why, "all zeros"));
+	unlink(path);
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
+	ck_assert_ptr_nonnull(strstr(why, "No such file"));
+	ck_assert(!tls_tickets_read("/tmp", &keys, why, sizeof(why)));
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 }
 
 UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
