@@ -16,16 +16,6 @@ def still_serves(server, how="tcp"):
 		assert c.get("/").status == 200
 
 
-def test_preface_byte_by_byte(site, how):
-	with site.socket(how) as s:
-		raw = client.Raw(s, preface=False)
-		text = client.PREFACE + hf.SettingsFrame(0).serialize() + raw.headers(1,
-			raw.head()).serialize()
-		for i in range(len(text)):
-			raw.send_bytes(text[i:i + 1])
-		assert raw.status_of(1) == 200
-
-
 def test_everything_in_one_write(site, how):
 	with site.socket(how) as s:
 		raw = client.Raw(s, preface=False)
@@ -36,18 +26,6 @@ def test_everything_in_one_write(site, how):
 			assert n in {f.stream_id for f in raw.frames if isinstance(f,
 				hf.HeadersFrame)} \
 				or raw.status_of(n) == 200
-
-
-@pytest.mark.parametrize("text", [
-	b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", b"\x00" * 64, b"\xff" * 64, b"\x16\x03\x01\x02\x00\x01"
-	+ b"\x00" * 58,
-	b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 64,
-], ids=["nearly", "zeros", "ones", "hello", "ssh", "bad frame"])
-def test_wrong_preface(site, how, text):
-	with site.socket(how) as s:
-		s.sendall(text)
-		client.read_all(s)
-	still_serves(site, how)
 
 
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
@@ -110,15 +88,6 @@ def test_cleartext_request_to_the_tls_port(site, request_text):
 	site.log.wait("connection 127.0.0.1: this port uses TLS: use https://")
 	assert site.status()["totals"]["handshake_failures"] > before["handshake_failures"]
 	still_serves(site, "tls")
-
-
-def test_half_close_keeps_the_response(site):
-	with site.raw("tcp") as raw:
-		raw.send(raw.headers(1))
-		raw.sock.shutdown(socket.SHUT_WR)
-		assert raw.status_of(1) == 200
-		assert raw.until_type(hf.DataFrame).data.startswith(b"<!doctype")
-		assert raw.until(lambda f: False) is None, "and then the connection ends"
 
 
 def test_half_close_of_a_large_response(h2d):

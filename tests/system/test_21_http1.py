@@ -40,19 +40,6 @@ def test_keep_alive(site, how):
 	assert after["protocol_errors"] == before["protocol_errors"]
 
 
-def test_byte_by_byte(site, how):
-	asked = [("GET", ()), ("HEAD", ()), ("GET", [("Connection", "close")])]
-	with site.h1(how) as c:
-		for method, headers in asked:
-			text = c.head(method, headers=headers)
-			c.ask(method, "/", headers)
-			for i in range(len(text)):
-				c.send_bytes(text[i:i + 1])
-		assert c.response().size > 0
-		assert c.response().size == 0
-		assert c.response().closed
-
-
 # Fields that the second answer may have and the first has not: nothing waits for a file's hash, nor for the clock.
 LATER = ("date", "etag", "last-modified")
 
@@ -85,29 +72,6 @@ def test_fragments(site, how):
 			answer = c.get(target)
 			assert answer.status == 400 and b"malformed request target" in answer.body, target
 	site.log.wait(r"malformed request target: /")
-
-
-def test_words_before_a_request(site, how):
-	"""They are no other protocol, for which an answer would be noise: HTTP is named behind them."""
-	with site.h1(how) as c:
-		c.send_bytes(b"Extra lineGET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
-		answer = c.response()
-		assert answer.status == 400 and b"malformed request line" in answer.body and answer.closed
-
-
-def test_http_1_0(site, how):
-	with site.h1(how) as c:
-		assert c.get("/", version="1.0", host=False).closed
-	with site.h1(how) as c:
-		for _ in range(3):
-			answer = c.get("/", [("Connection", "Keep-Alive")], version="1.0")
-			assert answer.get("connection") == "keep-alive"
-		assert c.get("/", version="1.0").closed
-
-
-def test_close(site, how):
-	with site.h1(how) as c:
-		assert c.get("/", [("Connection", "x, Close")]).closed
 
 
 def test_pipelining(h2d, how):
@@ -171,18 +135,6 @@ def test_bodies_nobody_takes(site, how):
 	assert site.status()["totals"]["protocol_errors"] == before
 
 
-def test_expectations(site, how):
-	with site.h1(how) as c:
-		c.send("POST", "/", [("Expect", "100-continue"), ("Content-Length", "5")])
-		answer = c.response()
-		assert (answer.status, answer.interim, answer.closed) == (405, [], True)
-	with site.h1(how) as c:
-		assert c.get("/", [("Expect", "the-unexpected")]).status == 417
-	with site.h1(how) as c:
-		assert c.get("/", [("Expect", "100-continue")]).status == 200, "there is no body"
-		assert c.get("/").status == 200
-
-
 OPTIONS = [("/", "GET, HEAD, OPTIONS"), ("/nothing/here", "GET, HEAD, OPTIONS"),
 	("/healthz", "GET, HEAD, OPTIONS"), ("/files/x", "GET, HEAD")]
 
@@ -200,25 +152,6 @@ def test_options(site, how, protocol):
 		assert "OPTIONS" in c.request("POST", "/healthz").get("allow")
 		if protocol == "h1":  # of h2, nghttp2 resets the stream
 			assert c.get("*").status == 400
-
-
-def test_targets(site):
-	with site.h1() as c:
-		assert c.get("http://elsewhere.example/").status == 200
-		assert c.get("HTTP://elsewhere.example:80?x").status == 200
-		assert c.request("OPTIONS", "http://elsewhere.example").status == 204
-		assert c.get("example.com:443").status == 400
-		assert c.request("CONNECT", "example.com:443").closed
-	with site.h1() as c:
-		assert c.get("gopher://example.com/").status == 400
-
-
-def test_upgrade_is_ignored(site):
-	with site.h1() as c:
-		for _ in range(2):
-			answer = c.get("/", [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"),
-				("HTTP2-Settings", "AAMAAABkAAQAAP__")])
-			assert answer.status == 200 and answer.interim == []
 
 
 def test_half_close(h2d):
@@ -404,12 +337,5 @@ def test_wrong_protocols(site):
 		c.send_bytes(client.PREFACE[:-1] + b"X")
 		assert c.response().status == 505
 	with site.h1() as c:
-		c.send_bytes(b"GET / JUNK\r\n\r\n")
-		assert c.response().status == 400
-	with site.h1() as c:
 		c.send_bytes(b"INVALID CONNECTION PREFACE\r\n\r\n")
 		assert c.rest() == b""
-	with site.h1() as c:
-		assert c.get("/").status == 200
-		c.send_bytes(b"INVALID CONNECTION PREFACE\r\n\r\n")
-		assert c.response().status == 400

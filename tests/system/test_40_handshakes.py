@@ -63,27 +63,6 @@ def test_of_one_client(h2d, head):
 		s.close()
 
 
-def test_of_many_clients(h2d):
-	"""Each has one, and all are taken: the oldest makes room."""
-	server = start(h2d, 16)
-	held = [s for i in range(17) for s in silent(server, 1, "127.0.1.%d" % (i + 1))]
-	procs.wait_for(lambda: is_served(server, "127.0.0.2") and counted(server) == 1, said="one makes room")
-	procs.wait_for(lambda: len(open_ones(held)) == 16, said="no other one")
-	assert open_ones(held[:1]) == []
-
-
-def test_established_connections_are_none(h2d):
-	"""Nor are cleartext ones, and those of admin listeners."""
-	server = start(h2d, 16)
-	tls = [client.Client.tls(server.ports["tls"]) for _ in range(40)]
-	tcp = [client.Client.tcp(server.ports["tcp"]) for _ in range(40)]
-	for c in tls + tcp:
-		assert c.get("/").status == 200
-	assert server.status()["totals"]["limit_handshakes"] == 0
-	for c in tls + tcp:
-		c.close()
-
-
 def proxied(server, header):
 	plain = client.tcp_socket(server.ports["tls"])
 	plain.sendall(header)

@@ -20,31 +20,6 @@ def handshake(server, **options):
 	return client.tls_socket(server.ports["tls"], context=client.tls_context(**options))
 
 
-def test_alpn(site):
-	with handshake(site, alpn=("h2", "http/1.1")) as s:
-		assert s.selected_alpn_protocol() == "h2"
-	with handshake(site, alpn=("http/1.1", "h2")) as s:
-		assert s.selected_alpn_protocol() == "h2"
-
-
-def test_alpn_without_h2(site):
-	with site.h1("tls") as c:
-		assert c.sock.selected_alpn_protocol() == "http/1.1"
-		assert c.get("/").status == 200
-
-
-def test_alpn_of_strangers(site):
-	"""RFC 7301, 3.2: no_application_protocol, or at least an end."""
-	try:
-		with handshake(site, alpn=("nonsense",)) as s:
-			assert s.selected_alpn_protocol() is None
-			assert s.recv(1) == b""
-	except (ssl.SSLError, ConnectionResetError):
-		pass
-	with site.connect("tls") as c:
-		assert c.get("/").status == 200
-
-
 def test_no_alpn(site):
 	"""HTTP/1.1; without ALPN there is no HTTP/2 over TLS (RFC 9113, 3.2), not even with its preface."""
 	with site.h1("tls", alpn=()) as c:
@@ -53,15 +28,6 @@ def test_no_alpn(site):
 	with site.h1("tls", alpn=()) as c:
 		c.send_bytes(client.PREFACE)
 		assert c.response().status == 505
-
-
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_versions(h2d, version):
-	server = h2d(files={"body": BODY})
-	context = client.tls_context(minimum=version, maximum=version)
-	with client.Client.tls(server.ports["tls"], context=context) as c:
-		assert c.sock.version() == version.name.replace("_", ".")
-		assert c.get("/body").body == BODY
 
 
 def test_old_versions_are_refused(site):
@@ -81,73 +47,6 @@ def test_configured_versions(h2d, cert):
 		assert s.version() == "TLSv1.3"
 	with pytest.raises((ssl.SSLError, ConnectionResetError)):
 		handshake(server, maximum=ssl.TLSVersion.TLSv1_2)
-
-
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_resumption_across_workers(h2d, version):
-	"""Tickets of one worker are good for every other."""
-	server = h2d(workers=3)
-	context = client.tls_context(minimum=version, maximum=version)
-	with client.Client.tls(server.ports["tls"], context=context) as c:
-		assert c.get("/").status == 200
-		session = c.sock.session
-	assert session is not None and session.has_ticket
-	for _ in range(12):
-		with client.Client.tls(server.ports["tls"], context=context, session=session) as c:
-			assert c.sock.session_reused
-			assert c.get("/").status == 200
-
-
-class Trickle:
-	"""A TLS client whose bytes go to the server in pieces of one size."""
-
-	def __init__(self, port, size):
-		self.plain = socket.create_connection(("127.0.0.1", port), client.DEADLINE)
-		self.plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-		self.size = size
-		self.inward, self.outward = ssl.MemoryBIO(), ssl.MemoryBIO()
-		self.tls = client.tls_context().wrap_bio(self.inward, self.outward,
-			server_hostname="localhost")
-		self.do(self.tls.do_handshake)
-
-	def drain(self):
-		data = self.outward.read()
-		for i in range(0, len(data), self.size):
-			self.plain.sendall(data[i:i + self.size])
-
-	def do(self, what, *args):
-		while True:
-			try:
-				value = what(*args)
-				self.drain()
-				return value
-			except ssl.SSLWantReadError:
-				self.drain()
-				data = self.plain.recv(self.size)
-				if not data:
-					self.inward.write_eof()
-				self.inward.write(data)
-
-	def sendall(self, data):
-		self.do(self.tls.write, data)
-
-	def recv(self, n):
-		return self.do(self.tls.read, n)
-
-	def settimeout(self, _):
-		pass
-
-	def close(self):
-		self.plain.close()
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_short_reads(h2d, size):
-	server = h2d(files={"body": BODY[:20000]})
-	c = client.Client(Trickle(server.ports["tls"], size), scheme="https")
-	assert c.get("/body").body == BODY[:20000]
-	assert c.request("POST", "/", body=b"x" * 1000).status == 405
-	c.close()
 
 
 def test_slow_reader(h2d):
@@ -232,18 +131,6 @@ def test_openssl_sees_the_chain(site, cert):
 	assert b"Secure Renegotiation IS NOT" not in done.stdout or b"TLSv1.3" in done.stdout
 
 
-def test_close_notify_is_answered(site):
-	with handshake(site) as s:
-		s.sendall(client.PREFACE)
-		s.settimeout(60)
-		assert s.recv(9)
-		try:
-			s.unwrap().close()
-		except (ssl.SSLError, OSError):
-			pass  # the server may be quicker with its end than with its answer
-	site.wait_quiet()
-
-
 def longest_wait_beside_key_updates(server, pid):
 	"""Of a client that asks again and again; and how many records there were."""
 	attacker = KeyUpdates(server.ports["tls"])
@@ -274,15 +161,3 @@ def test_key_updates_do_not_hold_up_others(h2d):
 		if longest < 0.4 * SLOW:
 			break
 	assert longest < 0.4 * SLOW, "%.2f s" % longest
-
-
-def test_key_updates_a_second(h2d):
-	"""A client that changes keys more often is cut and named, and nobody else is."""
-	server = h2d()
-	with server.connect("tls") as other:
-		attacker = KeyUpdates(server.ports["tls"])
-		attacker.fill(3000)
-		procs.wait_for(lambda: server.status()["totals"]["limit_key_updates"] == 1, said="it is cut")
-		attacker.close()
-		assert other.get("/").status == 200
-	server.log.wait(r"127\.0\.0\.1: TLS: too many key updates")

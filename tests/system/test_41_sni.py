@@ -1,10 +1,9 @@
-"""Certificates by the name that a client asks for: selection, defaults, resumption, reload, faults."""
+"""Certificates by the name that a client asks for: selection, defaults, reload, faults."""
 import os
 import re
 import shutil
 import socket
 import ssl
-import subprocess
 
 import pytest
 
@@ -97,40 +96,6 @@ def test_a_default_block_with_its_own(h2d, certs):
 	assert shown(server, certs, None) == "default.example"
 
 
-def test_clients_that_verify_are_served(server, certs):
-	for name in ("a.example", "default.example"):
-		context = ssl.create_default_context(cafile=certs[name].cert)
-		context.set_alpn_protocols(["h2"])
-		plain = socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE)
-		with client.Client(context.wrap_socket(plain, server_hostname=name)) as c:
-			assert c.get("/").status == 200
-
-
-# The preface, SETTINGS and GOAWAY: the server ends the connection, so that s_client has read the ticket.
-GOODBYE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5) + b"\0\0\x08\x07" + bytes(13)
-
-
-def s_client(server, name, version, *args):
-	done = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % server.ports["tls"],
-		"-servername", name, "-alpn", "h2", version, "-ign_eof", *args], input=GOODBYE,
-		stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-	out = done.stdout.decode("latin1")
-	return re.search(r"^(New|Reused), ", out, re.M).group(1)
-
-
-@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
-def test_resumption_across_names(h2d, certs, tmp_path, version):
-	"""RFC 6066, 3: a session is for the name it was made for; every worker and no other name takes it."""
-	server = h2d.new(listens=("tls",), workers=2)
-	put(server, certs)
-	server.start()
-	session = str(tmp_path / "session")
-	assert s_client(server, "a.example", version, "-sess_out", session) == "New"
-	for name, want in (("a.example", "Reused"), ("x.a.example", "New"), ("x.wild.example", "New"),
-			("unknown.example", "New")):
-		assert s_client(server, name, version, "-sess_in", session) == want, name
-
-
 @pytest.mark.parametrize("host, status, why", [("a.example", 200, ""), ("any.other", 200, ""),
 	("x.wild.example", 421, "certificate         of the connection does not cover this host name")])
 def test_explain_another_name(server, host, status, why):
@@ -147,20 +112,6 @@ def test_reload_changes_certificates(server, certs):
 		assert shown(server, certs, name) == cert, name
 
 
-def test_renewed_in_place(server, certs, tmp_path):
-	"""The files have the same names, their content is new: what certbot does."""
-	folder = str(tmp_path)
-	mine = harness.Certificate(folder, "mine.example")
-	put(server, dict(certs, mine=mine), blocks={"_": None, "mine.example": "mine"})
-	server.reload()
-	before = der(mine)
-	assert shown(server, {"it": mine}, "mine.example") == "it"
-	mine = harness.Certificate(folder, "mine.example")
-	assert der(mine) != before
-	server.reload()
-	assert shown(server, {"it": mine}, "mine.example") == "it"
-
-
 def test_faults_are_at_their_lines(h2d, certs, tmp_path):
 	server = h2d.new(listens=("tls",))
 	text = str(tmp_path / "text")
@@ -175,17 +126,6 @@ def test_faults_are_at_their_lines(h2d, certs, tmp_path):
 		done = server.run(*args, check=1)
 		assert re.findall(r"h2d\.conf:(\d+): (certificate\S*) ", done.err) == [
 			("5", "certificate"), ("12", "certificate-key")], done.err
-
-
-def test_a_faulty_certificate_keeps_the_old_ones(server, certs):
-	put(server, certs, blocks={"_": None, "a.example": "wild.example"})
-	with open(server.conf_path) as f:
-		text = f.read()
-	server.put_conf(text.replace(certs["wild.example"].key, certs["a.example"].key))
-	done = server.run("-s", "reload", check=1)
-	assert re.search(r"h2d\.conf:\d+: certificate-key ", done.err + done.out), done.err + done.out
-	assert shown(server, certs, "a.example") == "a.example"
-	assert shown(server, certs, "x.wild.example") == "wild.example"
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -1,6 +1,5 @@
 """Authorities of clients and their lists (client-ca, client-crl) that change are loaded by an automatic reload."""
 import os
-import re
 import signal
 import ssl
 
@@ -104,17 +103,3 @@ def test_what_cannot_be_used(h2d, ca):
 	ca.revoke(alice)
 	taken(server, alice, 400)
 	assert server.wait_up()["generation"] == 2
-
-
-def test_an_old_list(h2d, ca):
-	"""It is taken up and refuses everybody, as one of a start does; that is said once."""
-	alice = ca.issue("alice")
-	server = start(h2d, vouched(ca))
-	assert statuses(server, alice, 2) == {200}
-	ca.revoke(until="20200102000000Z")
-	taken(server, alice, 400)
-	server.log.wait(r"client-crl %s: the list of /CN=house is outdated: its clients are refused" % ca.crl)
-	ca.revoke()
-	server.reload()
-	taken(server, alice, 200)
-	assert len(re.findall("is outdated: its clients are refused", server.log_text())) == 1

@@ -2,15 +2,14 @@
 import json
 import os
 import re
-import socket
 
 import pytest
 
 import client
 import procs
 from client_ca import ClientCa
-from h1client import H1
 from server import H2D
+from test_42_client_certificates import connect
 from users import basic, hashed, put_users
 
 HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
@@ -40,12 +39,7 @@ def make(h2d, people, server, verify="optional", **options):
 
 
 def ask(server, who, path, h1=False, headers=()):
-	context = client.tls_context(alpn=("http/1.1",) if h1 else ("h2",))
-	if who is not None:
-		context.load_cert_chain(who.cert, who.key)
-	plain = socket.create_connection(("127.0.0.1", server.ports["tls"]), client.DEADLINE)
-	tls = context.wrap_socket(plain, server_hostname="localhost")
-	with H1(tls) if h1 else client.Client(tls, scheme="https") as c:
+	with connect(server, "localhost", who, h1=h1) as c:
 		return c.get(path, headers)
 
 
