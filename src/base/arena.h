@@ -41,8 +41,6 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 
 /* Aligned for any type, like malloc(3); not cleared. */
 void *arena_alloc_any(struct arena *a, size_t n);
-
-/* arena_alloc_any(), cleared. */
 void *arena_zalloc(struct arena *a, size_t n);
 
 /* Copies s and appends a NUL; p is NULL when memory is out. */

@@ -35,8 +35,6 @@ void handler_counts_to(struct handler_counts *block);
 
 /* The row of that name; NULL: the handler has none. */
 const struct handler_metric *handler_counts_row(const char *handler, const char *name);
-
-/* Adds to a counter. */
 void handler_counts_count(const struct handler_metric *row, double n);
 
 /* Adds a value to a histogram; a negative or infinite one, or no number, counts as 0. */

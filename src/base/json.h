@@ -16,8 +16,6 @@ enum { JSON_ESCAPED_MAX = 6 }; /* bytes that one byte may become */
  * bytes; returns how many it wrote. Valid UTF-8 stays; each other byte becomes U+FFFD.
  */
 size_t json_escape(char *out, struct slice s);
-
-/* Appends s, escaped. */
 void json_add(struct strbuf *t, struct slice s);
 
 /*

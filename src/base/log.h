@@ -75,7 +75,6 @@ void log_forget(void);
 #define log_info(...)   log_at(LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)  log_at(LEVEL_DEBUG, __VA_ARGS__)
 
-/* "alert", "error", … */
 const char *log_level_name(enum log_level level);
 
 /*

@@ -69,13 +69,11 @@ static inline bool outq_is_range(const struct outq_seg *seg)
 	       ((const struct ref_file *)(const void *)seg->ref)->bytes == NULL;
 }
 
-/* True: q ends in a range. */
 static inline bool outq_has_range(const struct outq *q)
 {
 	return q->count > 0 && outq_is_range(&q->segs[(q->head + q->count - 1) & (q->cap - 1)]);
 }
 
-/* True: it begins with one. */
 static inline bool outq_range_is_next(const struct outq *q)
 {
 	return q->count > 0 && outq_is_range(&q->segs[q->head]);
@@ -108,6 +106,4 @@ bool outq_ask(const struct outq *q, struct lender *lender);
 
 /* Drops n bytes from the front (n <= outq_len). */
 void outq_consume(struct outq *q, size_t n);
-
-/* Drops everything, and the ring's memory. */
 void outq_clear(struct outq *q);

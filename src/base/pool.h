@@ -32,7 +32,6 @@ void pool_put(struct pool *pool, void *block);
 #define POOL_KEEP(n) (n)
 #endif
 
-/* Frees the kept blocks. */
 void pool_trim(struct pool *pool);
 
 /* Frees the kept blocks; asserts that none is in use. */

@@ -61,7 +61,6 @@ void strbuf_printf(struct strbuf *t, const char *fmt, ...)
 	t->n += (size_t)n;
 }
 
-/* A code point of three bytes. */
 static void add_picture(struct strbuf *t, unsigned c)
 {
 	char p[3] = { (char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),

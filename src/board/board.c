@@ -174,7 +174,6 @@ void board_find(
 	}
 }
 
-/* Adds the cells of n that only grow. */
 static void add_totals(struct counters *sum, const struct counters *n)
 {
 	for (int i = 0; i < COUNTERS_CELLS; i++) {

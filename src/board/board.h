@@ -267,13 +267,11 @@ struct board *board_new(void);
  */
 int board_protect(struct board *b, struct board_slot *own);
 
-/* Counts one more. For the master. */
 static inline void board_count(struct board_head *h, enum board_count what)
 {
 	__atomic_store_n(&h->counts[what], h->counts[what] + 1, __ATOMIC_RELAXED);
 }
 
-/* The number of free slots. */
 unsigned board_room(const struct board *b);
 
 /* Takes a free slot and clears it: state BOOT, pid still 0. NULL when all are taken. For the
@@ -315,8 +313,6 @@ typedef void board_read_fn(const struct board *b, void *to);
  * because a master that dies during a retirement never ends it.
  */
 void board_read(const struct board *b, unsigned tries, board_read_fn *read, void *to);
-
-/* Unmaps, closes; sets *b NULL. For the master. */
 void board_free(struct board **b);
 
 /* --- a copy of one moment, by worker slot ----------------------------------------------------- */

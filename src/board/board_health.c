@@ -32,7 +32,6 @@ static void board_health_answer(struct h2d_req *req, int status, struct slice te
 	reply_bytes(req, status, "text/plain; charset=utf-8", text);
 }
 
-/* Writes the reasons for an operator. */
 static void explain(struct h2d_req *req, uint32_t facts)
 {
 	struct strbuf t = { 0 };

@@ -72,7 +72,6 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	struct board_recent *recent)
 {
 	struct board_recent r;
-
 	struct counters c;
 
 	counters_read(&c, &s->counters);

@@ -25,7 +25,6 @@ enum { THREADS = 4, MEMORY = 1 << 20, ANSWER_MS = 30000, TURN_MS = 100, TURNS = 
 extern const struct h2d_handler h2d_handler_files, h2d_handler_files_download,
 	h2d_handler_files_options, h2d_handler_health;
 
-/* Handlers that only read. */
 static const struct h2d_handler *const harmless[] = { &h2d_handler_files,
 	&h2d_handler_files_download, &h2d_handler_files_options, &h2d_handler_health };
 

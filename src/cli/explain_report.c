@@ -93,7 +93,6 @@ static void write_keys(FILE *out, const struct conf *conf, const struct h2d_hand
 	}
 }
 
-/* The user of the credentials, looked up in a file of passwords. */
 struct who {
 	FILE *out;
 	const char *file;

@@ -10,7 +10,6 @@
 
 #define OPTIONS_FILE SYSCONFDIR "/h2d/h2d.conf" /* the default configuration file */
 
-/* Codes of options without a letter. */
 enum options_code {
 	OPT_LONG = 256,
 	OPT_ACCESS_LOG = OPT_LONG,

@@ -36,8 +36,6 @@ bool running_master_init(struct running_master *m, const struct conf_override *o
 bool running_master_find(struct running_master *m);
 
 void running_master_let_go(struct running_master *m);
-
-/* Waits at most ms for its end. */
 bool running_master_is_gone(const struct running_master *m, int ms);
 
 /* True if another process has the pid file by now. */

@@ -22,7 +22,6 @@ enum {
 	LATE_TICKS = 4,
 };
 
-/* The jobs of one class. */
 struct line {
 	struct list lanes[LANES]; /* by owner; they take turns */
 	struct list aside;        /* jobs whose volume has enough threads already */
@@ -30,7 +29,6 @@ struct line {
 	unsigned queued, running, max;
 };
 
-/* A thread and its job. */
 struct hand {
 	struct offload *offload;
 	pthread_t thread;

@@ -112,8 +112,6 @@ struct ctl_link {
 
 /* Opens l, whose message and gone are set. fd stays the caller's. 0, or -errno. */
 int ctl_link_open(struct ctl_link *l, struct loop *loop, int fd);
-
-/* Closes the link, which need not be open. */
 void ctl_link_close(struct ctl_link *l);
 
 /* Called about every second: asks the master again for lost messages, by CTL_AGAIN. */

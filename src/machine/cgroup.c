@@ -9,20 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file_read.h"
 #include "base/log.h"
 
 /* The first line of a file, without its end. -1: none. */
 static int first_line(const char *path, char *line, int size)
 {
-	FILE *f = fopen(path, "re");
-	char *got;
+	ssize_t n = file_read(path, line, (size_t)size - 1);
 
-	if (f == NULL)
+	if (n <= 0)
 		return -1;
-	got = fgets(line, size, f);
-	fclose(f);
-	if (got == NULL)
-		return -1;
+	line[n] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	return 0;
 }

@@ -16,8 +16,6 @@ struct cgroup_limits {
  * mount (/sys/fs/cgroup). An unreadable one sets no limit.
  */
 struct cgroup_limits cgroup_limits_read(const char *self, const char *mount);
-
-/* The limits of this process. */
 struct cgroup_limits cgroup_limits(void);
 
 /*

@@ -27,6 +27,4 @@ struct changes {
 
 /* Another generation serves: its files count from now on. */
 void changes_serve(struct master *m);
-
-/* Called once a second. */
 void changes_second(struct master *m);

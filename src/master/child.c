@@ -147,7 +147,6 @@ static void on_message(struct child *c, const struct ctl_msg *msg, const int *fd
 		ctl_discard(fds, nfds);
 }
 
-/* Ends reading from it. */
 static void end_sender(struct child *c, const int *fds, int nfds)
 {
 	log_error("process %d sent unexpected descriptors, may be compromised; killing it",

@@ -121,7 +121,6 @@ enum {
 typedef bool child_fill_fn(
 	const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds);
 
-/* Receiver of child's reports. */
 struct child_ops {
 	/* The process sent CTL_UP, for the first time. */
 	void (*up)(struct child *c);
@@ -157,7 +156,6 @@ struct child_heard {
 	struct timer again; /* armed: it has sent so many that the others wait in its queue */
 };
 
-/* A place for one process. */
 struct child {
 	const struct child_env *env;
 	const struct child_kind *kind;
@@ -193,8 +191,6 @@ int child_start(struct child *c);
 
 /* Makes these messages (DUE_…) due to c, sent now or as soon as its queue has room. */
 void child_send(struct child *c, unsigned due);
-
-/* wait(2) has reaped c's process. */
 void child_reaped(struct child *c, int status);
 
 /* Abandons c's process, if any: it gets no more messages than those under way. */

@@ -21,8 +21,6 @@ child_fill_fn doubts_fill;
 
 /* The descriptors for a process that starts now: at most max; returns how many. */
 unsigned doubts_find(const struct master *m, int *fds, unsigned max);
-
-/* Ends doubts to the old master's keeper. */
 void doubts_forget(struct master *m);
 
 /* Closes both ends; -1: none. */

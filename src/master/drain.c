@@ -92,7 +92,6 @@ static void drain_leave(struct gen *g)
 		launch_cancel(c);
 }
 
-/* Ends g's processes now. */
 static void drain_cut(struct gen *g)
 {
 	drain_leave(g);

@@ -111,8 +111,6 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 	conf_fault_fn *fault, void *ctx);
 
 extern const struct states gen_states;
-
-/* Takes g to the next state; asserts that it may follow. */
 void gen_go(struct gen *g, enum gen_state state);
 
 /* True if all awaited children have sent UP. */

@@ -15,6 +15,4 @@ int launch(struct child *c);
 
 /* Starts c's process in ms. */
 void launch_later(struct child *c, unsigned ms);
-
-/* Cancels the restart of c's process. */
 void launch_cancel(struct child *c);

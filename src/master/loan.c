@@ -60,7 +60,6 @@ static void loan_free(struct loan *l)
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
 
-/* True if connections would wait for c. */
 static bool is_away(const struct child *c)
 {
 	return c->state != CHILD_START && c->state != CHILD_UP;
@@ -212,7 +211,6 @@ static void move_on(struct loan *l, const struct gen *g)
 		loan_end(l);
 }
 
-/* Offers from's sockets to a neighbour. */
 static void offer(const struct child *from)
 {
 	struct loan *l = loan_find(from->gen, from, NULL);

@@ -29,6 +29,4 @@ void loan_gone(const struct gen *g);
 
 /* Messages of DUE_LOANS: each socket lent to c, or taken back. */
 child_fill_fn loan_fill;
-
-/* A message of loan_fill() was sent. */
 void loan_sent(const struct child *to);

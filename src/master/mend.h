@@ -8,8 +8,6 @@
 #include "master/child.h"
 
 struct master;
-
-/* Checks all sockets; called once a second. */
 void mend_second(struct master *m);
 
 /* Messages of DUE_SOCKETS: each shared socket of c's generation, again. */

@@ -35,15 +35,12 @@ void outcome_gone(struct master *m, const struct gen *g);
  * board/board_health.def in the scoreboard, for workers, and logs each change.
  */
 
-/* Sets or clears the fact. */
 void health_set(struct master *m, enum board_health fact, bool holds);
 
 bool health_has(const struct master *m, enum board_health fact);
 
 /* Checks for configured unhealthy states; every second, and at a new image. */
 void health_look(struct master *m);
-
-/* A generation serves, replacing another. */
 void health_begin(struct master *m);
 
 /*

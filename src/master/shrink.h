@@ -12,8 +12,6 @@
 struct master;
 
 void shrink_init(struct master *m);
-
-/* Another generation serves. */
 void shrink_begin(struct master *m);
 
 /* Ends with the master. */

@@ -107,6 +107,4 @@ void sockets_disown(struct sockets *s);
 /* Closes all. Another process serves the queue of an address that is not ours: sockets_have()
  * it. */
 void sockets_close(struct sockets *s);
-
-/* Closes and frees all. */
 void sockets_free(struct sockets *s);

@@ -198,7 +198,6 @@ static void go_before_master(int by)
 	close(fd);
 }
 
-/* From the master's rights and memory to the child's own. */
 static int become_child(const struct child *c, const struct gifts *gifts)
 {
 	int rc = board_protect(gifts->board, gifts->board_slot), epfd = -1;

@@ -46,6 +46,4 @@ int status_write(const struct status *s, const char *pid_file);
 
 /* 0, -errno, or -EPROTO when it is no such file. */
 int status_read(struct status *s, const char *pid_file);
-
-/* Unlinks it. */
 void status_remove(const char *pid_file);

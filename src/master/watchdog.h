@@ -8,8 +8,6 @@
 #include "master/child.h"
 
 struct master;
-
-/* Checks all processes; once a second. */
 void watchdog_second(struct master *m);
 
 /*

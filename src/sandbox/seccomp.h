@@ -25,7 +25,6 @@ struct seccomp {
 	unsigned nmore;
 };
 
-/* A filter for the kernel. */
 struct seccomp_program {
 	void *insns; /* of struct sock_filter; mapped */
 	size_t size; /* bytes */

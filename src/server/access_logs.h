@@ -69,8 +69,6 @@ int access_log_init(struct access_log *log, struct loop *loop, int fd);
 /* line has room for its text. */
 void access_log_write(struct access_log *log, struct access_line *line, enum access_format format,
 	const struct h2d_req *req);
-
-/* Writes waiting lines. */
 void access_log_flush(struct access_log *log);
 
 void access_log_fini(struct access_log *log);
@@ -103,6 +101,4 @@ void access_logs_write(struct access_logs *l, const struct h2d_req *req);
 
 /* Gives reopened descriptors the numbers of the old ones; fds stay the caller's. */
 void access_logs_reopened(struct access_logs *l, const int *fds, unsigned n);
-
-/* Writes waiting lines. */
 void access_logs_fini(struct access_logs *l);

@@ -11,7 +11,6 @@
 #include "sites/trees.h"
 #include "tls/tls_ctx.h"
 
-/* One listening socket of this worker. */
 struct worker_listener {
 	int fd;                         /* -1: another process accepts from it */
 	uint32_t id;                    /* of the listener */

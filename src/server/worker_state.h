@@ -44,13 +44,11 @@ struct worker_full {
 	bool told;
 };
 
-/* worker_strain's own. */
 struct worker_strain {
 	struct timer timer;
 	uint64_t at_us, used_us; /* time of the last look, and the processor time then */
 };
 
-/* worker_trim's own. */
 struct worker_trim {
 	unsigned crowd; /* most connections since the last trim */
 	int64_t work;   /* the most in a second, since then */
@@ -104,8 +102,6 @@ struct worker {
 
 /* Called before the first thread. */
 void worker_trim_start(void);
-
-/* A connection was taken. */
 void worker_trim_taken(struct worker *w);
 
 /* Called each second. */
@@ -130,8 +126,6 @@ void worker_room_look(struct worker *w);
 /* The number of connections that may be taken at once; at least one, for which another may be
  * evicted. */
 unsigned worker_room_left(const struct worker *w);
-
-/* A connection was taken. */
 void worker_room_taken(struct worker *w);
 
 /* A connection has ended, or become idle. */

@@ -25,7 +25,6 @@ struct tally_process {
 	uint64_t seen_us; /* its last sign of life, plus 1; 0: free */
 };
 
-/* In shared memory. */
 struct tally_table {
 	struct tally_set sets[TALLY_SETS];
 	struct tally_process processes[TALLY_PROCESSES];

@@ -75,8 +75,6 @@ void upgrade_abort(struct upgrade *u, const char *why);
 
 /* Sends the final message. False: the new master did not wait for it. */
 bool upgrade_bye(const struct upgrade *u, const char *text);
-
-/* Sends the new master a signal. */
 void upgrade_signal(const struct upgrade *u, int signo);
 
 /* --- the new master's side -------------------------------------------------------------------- */
@@ -93,6 +91,4 @@ bool upgrade_ready(struct upgrade *u);
 
 /* The first generation failed. True if there is an old master, which continues. */
 bool upgrade_leave(struct upgrade *u);
-
-/* Called at the end of a master. */
 void upgrade_fini(struct upgrade *u);

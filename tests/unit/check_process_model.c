@@ -4,9 +4,8 @@
  * two masters that may be killed. In each state somebody serves, each socket has an owner, and one
  * master at most calls itself alone; from each of the last ones everything comes to rest.
  *
- * H2D_MODEL_DEPTH=12 goes further than the few seconds that a unit test may take, and says what
- * each further step finds; H2D_MODEL=loans takes that scenario alone; H2D_MODEL_FORKS=1 makes each
- * state a process, as where the memory of a process cannot be put back.
+ * H2D_MODEL_DEPTH=8 goes further than the few seconds that a unit test may take, and says what each
+ * further step finds; H2D_MODEL=loans takes that scenario alone.
  */
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -15,13 +14,11 @@
 #include "model_events.h"
 #include "model_states.h"
 #include "unit.h"
-#include "world_unit.h"
 
 enum {
 	MANY = 99,
 	RESTLESS = 300,
 	STEPS = 64, /* that may come in one state */
-	AGAIN = 2,  /* status of a pass that is to be made again */
 };
 
 /* A fork takes ten times as long then. */
@@ -33,7 +30,7 @@ enum {
 
 struct scenario {
 	const char *name, *conf;
-	unsigned workers, depth, depth_by_forks;
+	unsigned workers, depth;
 	struct step first[4]; /* nfirst of them come before, in no other order */
 	unsigned nfirst;
 	unsigned most[EVENTS]; /* how often each event may come */
@@ -65,19 +62,11 @@ static void tell(const struct step *s)
 	told += strlen(at);
 }
 
-static bool forks = true; /* each world is a process */
-
-/* What is wrong may be that something was not put back. */
-static _Noreturn void end_wrong(void)
-{
-	_exit(forks || world_is_whole() ? 1 : AGAIN);
-}
-
 static void on_crash(int signo)
 {
 	if (shared->wrong[0] == '\0')
 		snprintf(shared->wrong, sizeof(shared->wrong), "killed by signal %d", signo);
-	end_wrong();
+	_exit(1);
 }
 
 static __attribute__((format(printf, 1, 2))) _Noreturn void wrong(const char *format, ...)
@@ -88,7 +77,7 @@ static __attribute__((format(printf, 1, 2))) _Noreturn void wrong(const char *fo
 	if (shared->wrong[0] == '\0')
 		vsnprintf(shared->wrong, sizeof(shared->wrong), format, args);
 	va_end(args);
-	end_wrong();
+	_exit(1);
 }
 
 /* --- what holds in every state ---------------------------------------------------------------- */
@@ -379,11 +368,8 @@ static void come_to_rest(void)
 static bool enter(void)
 {
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	if (!forks)
-		return true;
-	pid = fork();
 	if (pid == 0)
 		return true;
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
@@ -391,13 +377,6 @@ static bool enter(void)
 	if (status != 0)
 		_exit(1);
 	return false;
-}
-
-static void leave(unsigned depth)
-{
-	if (forks)
-		_exit(0);
-	world_put_back(depth);
 }
 
 static unsigned list_steps(struct step *steps)
@@ -416,20 +395,10 @@ static unsigned list_steps(struct step *steps)
 	return n;
 }
 
-/* At the beginning of a pass most is learned. */
-static void look_at_world(void)
-{
-	enum { FIRST = 16, LATER = 1024 };
-
-	shared->steps++;
-	if (!forks && (shared->steps < FIRST || shared->steps % LATER == 0) && !world_is_whole())
-		_exit(AGAIN);
-}
-
 static void try_step(struct state *from, unsigned i, const struct step *s, bool last)
 {
 	take(s);
-	look_at_world();
+	shared->steps++;
 	if (is_known(digest_of(WORLD), count_used()))
 		return;
 	from->tree |= UINT64_C(1) << i;
@@ -439,14 +408,13 @@ static void try_step(struct state *from, unsigned i, const struct step *s, bool 
 }
 
 /* Every step from a state that the pass before has found. */
-static void try_all(
-	struct state *from, unsigned depth, const struct step *steps, unsigned n, bool last)
+static void try_all(struct state *from, const struct step *steps, unsigned n, bool last)
 {
 	from->first = states->nrows;
 	for (unsigned i = 0; i < n; i++)
 		if (enter()) {
 			try_step(from, i, &steps[i], last);
-			leave(depth);
+			_exit(0);
 		}
 }
 
@@ -466,7 +434,7 @@ static void go_along(const struct state *from, unsigned depth, const struct step
 			if (digest_of(WORLD) != next->key)
 				wrong("these steps have led to another state before");
 			go_on(next, depth + 1, goal, last);
-			leave(depth);
+			_exit(0);
 		}
 		next++;
 	}
@@ -480,88 +448,18 @@ static void go_on(struct state *from, unsigned depth, unsigned goal, bool last)
 	if (depth + 1 < goal && from->tree == 0)
 		return;
 	n = list_steps(steps);
-	if (!forks)
-		world_save(depth);
 	if (depth + 1 < goal)
 		go_along(from, depth, steps, goal, last);
 	else
-		try_all(from, depth, steps, n, last);
-}
-
-static void empty(int fd)
-{
-	struct ctl_msg msg;
-	int fds[CTL_FDS_MAX], nfds;
-
-	while (fd >= 0 && ctl_recv(fd, &msg, fds, &nfds) != -EAGAIN)
-		while (nfds > 0)
-			close(fds[--nfds]);
-}
-
-/* A pass that ended within a step may have left messages, which nobody has sent in this world. */
-static void empty_sockets(void)
-{
-	for (unsigned i = 0; i < nprocesses; i++)
-		if (processes[i].place != NULL)
-			empty(processes[i].ctl), empty(processes[i].place->ctl.fd);
-}
-
-/* In a process of its own: along what was found, to the states that the pass before has found. */
-static _Noreturn void pass(unsigned goal, bool last)
-{
-	empty_sockets();
-	signal(SIGABRT, on_crash);
-	signal(SIGSEGV, on_crash);
-	go_on(&states->rows[0], 0, goal, last);
-	if (!forks && !world_is_whole())
-		_exit(AGAIN);
-	H2D_ASSERT(forks || world_is_as_large());
-	_exit(0);
-}
-
-static void forget(const struct state *from, uint32_t nrows, unsigned found)
-{
-	while (states->nrows > nrows)
-		forget_state();
-	for (struct state *s = &states->rows[from - states->rows]; s < states->rows + nrows; s++)
-		s->tree = 0;
-	shared->found = found;
-	shared->steps = 0;
-	shared->wrong[0] = '\0';
-}
-
-/* States one step further off; from: the first of those that the pass before has found. */
-static void find(const struct state *from, unsigned goal, bool last)
-{
-	const uint32_t nrows = states->nrows;
-	const unsigned found = shared->found;
-	int status;
-	pid_t pid;
-
-	do {
-		forget(from, nrows, found);
-		if (!forks)
-			world_begin();
-		pid = fork();
-		if (pid == 0)
-			pass(goal, last);
-		if (pid < 0 || waitpid(pid, &status, 0) != pid)
-			wrong("the model has no process");
-	} while (WIFEXITED(status) && WEXITSTATUS(status) == AGAIN);
-	if (status != 0)
-		_exit(1);
+		try_all(from, steps, n, last);
 }
 
 static void explore(unsigned depth)
 {
-	unsigned from = 0;
-
 	is_known(digest_of(WORLD), count_used());
 	for (unsigned goal = 1; goal <= depth; goal++) {
-		unsigned next = states->nrows;
-
-		find(&states->rows[from], goal, goal == depth);
-		from = next;
+		shared->steps = 0;
+		go_on(&states->rows[0], 0, goal, goal == depth);
 		if (getenv("H2D_MODEL_DEPTH") == NULL)
 			continue;
 		printf("%s, depth %u: %u states, the last %u steps\n", scenario->name, goal,
@@ -608,10 +506,7 @@ static unsigned depth(void)
 
 	if (asked != NULL)
 		return (unsigned)atoi(asked);
-	if (!forks)
-		return scenario->depth;
-	return SANITIZED && scenario->depth_by_forks > 2 ? scenario->depth_by_forks - 1
-							 : scenario->depth_by_forks;
+	return SANITIZED ? (scenario->depth + 1) / 2 : scenario->depth;
 }
 
 #define UPGRADE \
@@ -622,7 +517,7 @@ static unsigned depth(void)
 	}
 
 static const struct scenario scenarios[] = {
-	{ "reload", "", 2, 5, 4, {}, 0,
+	{ "reload", "", 2, 5, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 2,
 			[EVENT_LEAVE] = MANY,
@@ -630,21 +525,21 @@ static const struct scenario scenarios[] = {
 			[EVENT_QUIT] = 1,
 			[EVENT_TERM] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "loans", "", 2, 6, 4, {}, 0,
+	{ "loans", "", 2, 6, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 5,
 			[EVENT_LEAVE] = MANY,
 			[EVENT_FULL] = 2,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "acceptor", "dispatch = acceptor\n", 2, 4, 3, {}, 0,
+	{ "acceptor", "dispatch = acceptor\n", 2, 4, {}, 0,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 4,
 			[EVENT_LEAVE] = MANY,
 			[EVENT_FULL] = 1,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "lent inboxes", "dispatch = acceptor\n", 2, 3, 2,
+	{ "lent inboxes", "dispatch = acceptor\n", 2, 3,
 		{ { EVENT_HUP, 0 }, { EVENT_UP, 3 }, { EVENT_UP, 4 }, { EVENT_UP, 5 } }, 4,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 2,
@@ -652,7 +547,7 @@ static const struct scenario scenarios[] = {
 			[EVENT_FULL] = 2,
 			[EVENT_HUP] = 2,
 			[EVENT_TIME] = MANY } },
-	{ "no acceptor", "dispatch = acceptor\n", 2, 4, 2,
+	{ "no acceptor", "dispatch = acceptor\n", 2, 4,
 		{ { EVENT_DIE, 2 }, { EVENT_DIE, 3 }, { EVENT_DIE, 4 }, { EVENT_DIE, 5 } }, 4,
 		{ [EVENT_UP] = MANY,
 			[EVENT_DIE] = 6,
@@ -660,8 +555,8 @@ static const struct scenario scenarios[] = {
 			[EVENT_FULL] = 1,
 			[EVENT_HUP] = 1,
 			[EVENT_TIME] = MANY } },
-	{ "upgrade", "", 1, 5, 4, {}, 0, UPGRADE },
-	{ "hand-over", "", 1, 5, 4, { { EVENT_USR2, 0 }, { EVENT_BEGIN, 1 }, { EVENT_UP, 1 } }, 3,
+	{ "upgrade", "", 1, 5, {}, 0, UPGRADE },
+	{ "hand-over", "", 1, 5, { { EVENT_USR2, 0 }, { EVENT_BEGIN, 1 }, { EVENT_UP, 1 } }, 3,
 		UPGRADE },
 };
 
@@ -672,20 +567,22 @@ static bool is_asked_for(const struct scenario *s)
 	return name == NULL || strcmp(name, s->name) == 0;
 }
 
-static void search(const struct scenario *of, bool by_forks)
+TEST_ROWS(every_order, scenarios)
 {
 	int status;
 	pid_t pid;
 
-	scenario = of;
-	forks = by_forks;
+	scenario = &scenarios[_i];
+	if (!is_asked_for(scenario))
+		return;
 	shared = share(sizeof(*shared));
 	states_init(getenv("H2D_MODEL_DEPTH") != NULL ? 1U << 26 : 1U << 18);
-	world_init();
 	pid = fork();
 	if (pid == 0) {
 		assert_last_words_to(shared->wrong, sizeof(shared->wrong));
 		start();
+		signal(SIGABRT, on_crash);
+		signal(SIGSEGV, on_crash);
 		for (unsigned i = 0; i < scenario->nfirst; i++)
 			take(&scenario->first[i]);
 		explore(depth());
@@ -694,32 +591,6 @@ static void search(const struct scenario *of, bool by_forks)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	printf("%s: %u states, depth %u\n", scenario->name, shared->found, depth());
 	ck_assert_msg(status == 0, "%s: %s\n%s", scenario->name, shared->wrong, shared->story);
-}
-
-static bool must_fork(void)
-{
-	return SANITIZED || !world_can() || getenv("H2D_MODEL_FORKS") != NULL;
-}
-
-TEST_ROWS(every_order, scenarios)
-{
-	if (is_asked_for(&scenarios[_i]))
-		search(&scenarios[_i], must_fork());
-}
-
-/* A process that is put back finds what processes of their own find. */
-TEST_ROWS(both_ways, scenarios)
-{
-	struct scenario little = scenarios[_i];
-	unsigned found;
-
-	if (must_fork() || getenv("H2D_MODEL_DEPTH") != NULL)
-		return;
-	little.depth = little.depth_by_forks = 3;
-	search(&little, false);
-	found = shared->found;
-	search(&little, true);
-	ck_assert_uint_eq(shared->found, found);
 }
 
 UNIT_TIMEOUT(0)

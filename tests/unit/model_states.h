@@ -70,14 +70,3 @@ static bool is_known(uint64_t key, uint64_t used)
 			return true;
 	}
 }
-
-/* The last one. */
-static void forget_state(void)
-{
-	for (uint64_t i = states->rows[states->nrows - 1].key;; i++)
-		if (states->index[i % states->nslots] == states->nrows) {
-			states->index[i % states->nslots] = 0;
-			states->nrows--;
-			return;
-		}
-}
