@@ -139,7 +139,7 @@ enum proto_sniffed {
 /* The next n bytes; *taken: how many of them were kept. */
 enum proto_sniffed proto_sniff(struct proto_sniff *s, const uint8_t *p, size_t n, size_t *taken);
 
-/* "3 for its handler, 1 for the peer's credit"; "" without streams. Returns buf. */
+/* "3 for its handler, 1 for flow control"; "" without streams. Returns buf. */
 enum { PROTO_TOLD_TEXT = 400 };
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT]);
 

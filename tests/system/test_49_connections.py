@@ -109,7 +109,7 @@ def test_hangs(dispatched, dispatch, protocol):
 		if protocol == "h2":
 			shut = stack.enter_context(server.connect(how, settings=SHUT))
 			shut.send(path="/big")
-			said = hang(server, shut, streams_wait_for="1 for the peer's credit")
+			said = hang(server, shut, streams_wait_for="1 for flow control")
 			assert said["queued"] == 0
 		guesses = []
 		def in_line():
