@@ -39,6 +39,10 @@ def metrics():
 		add(metric + "_total", "counter", help, (), label, value)
 	for _, (name, help) in rows("base/cache_facts.def"):
 		add("cache_" + name, "gauge", help)
+	text = (SRC / "board/metrics.c").read_text()
+	for kind, name, help in re.findall(r'(?:metrics_family\(\s*o, METRICS_(\w+)|\bput_number\(o), "(\w+)",\s*((?:"[^"]*"\s*)+)[,)]', text):
+		end = {"COUNTER": "_total", "INFO": "_info"}.get(kind, "")
+		add(name + end, {"COUNTER": "counter", "HISTOGRAM": "histogram"}.get(kind, "gauge"), "".join(re.findall(r'"([^"]*)"', help)))
 	return table(["Metric", "Type", "Labels", "Help"], [["`%s`" % name, kind, ", ".join(labels) + (": " + ", ".join(values) if values else ""), help]
 		for name, (kind, help, labels, values) in found.items()])
 

@@ -81,6 +81,17 @@ def test_manual_pages(page):
 		assert (TOP / "docs" / name).exists(), name
 
 
+def test_installed_pages_link_to_what_is_installed(tmp_path):
+	build = pathlib.Path(H2D).resolve().parents[1]
+	subprocess.run(["make", "-s", "-C", build, "install-dist_docDATA", "install-data-local", "install-data-hook", "DESTDIR=%s" % tmp_path],
+		check=True, timeout=60, stdout=subprocess.DEVNULL)
+	pages = list(tmp_path.rglob("*.md"))
+	assert {"README.md", "uploads.md", "nginx.md"} < {page.name for page in pages}
+	for page in pages:
+		for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+			assert (page.parent / link).exists(), (page, link)
+
+
 def test_a_clone_below_a_name_with_a_blank(tmp_path):
 	"""Which autotools cannot build in: scripts/run says so before it installs or builds anything."""
 	shutil.copytree(TOP / "scripts", tmp_path / "a b/scripts")
