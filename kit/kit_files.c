@@ -17,6 +17,11 @@
 enum { THREADS = 2, DEPTH = 16, FILE_MAX = 1 << 20, OPEN_MAX = 16 };
 
 static const struct slice uploads = SLICE_LIT("/uploads");
+static const struct site_upload upload = {
+	.url = SLICE_LIT(SITE_UPLOADS_AT),
+	.form = SLICE_LIT(SITE_UPLOADS_AT),
+	.dir = SLICE_LIT("/uploads"),
+};
 
 void kit_files_open(struct h2d_test *t)
 {
@@ -39,8 +44,10 @@ void kit_files_open(struct h2d_test *t)
 		.all = { .prefix = SLICE("/"),
 			.charset = SLICE("utf-8"),
 			.writers = true,
+			.upload = &upload,
 			.precompressed = true },
-		.uploads = uploads,
+		.uploads = &upload,
+		.nuploads = 1,
 		.upload_depth = DEPTH,
 		.uploads_depth = DEPTH,
 		.upload_overwrite = true };

@@ -85,6 +85,12 @@ const struct conf_location *conf_location_of(const struct conf_server *s, const 
 	return best;
 }
 
+const char *conf_upload_dir(const struct conf_server *s, unsigned i, const struct conf_pos **at)
+{
+	*at = i == 0 ? &s->upload_dir_at : &s->locations[i - 1].upload_dir_at;
+	return i == 0 ? s->upload_dir : s->locations[i - 1].upload_dir;
+}
+
 const struct conf_listen *conf_https(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nlistens; i++)

@@ -101,6 +101,13 @@ struct conf_files {
 #include "conf/conf.def"
 };
 
+struct conf_error_page {
+	char *status; /* the section's title, "404" */
+	struct conf_pos at;
+#define CONF_ERROR_PAGE CONF_ROW
+#include "conf/conf.def"
+};
+
 struct conf_location {
 	char *prefix; /* the section's title, "/assets/" */
 	struct conf_pos at;
@@ -109,13 +116,8 @@ struct conf_location {
 	struct conf_scope scope;
 	struct conf_files *files;
 	unsigned nfiles;
-};
-
-struct conf_error_page {
-	char *status; /* the section's title, "404" */
-	struct conf_pos at;
-#define CONF_ERROR_PAGE CONF_ROW
-#include "conf/conf.def"
+	struct conf_error_page *error_pages;
+	unsigned nerror_pages;
 };
 
 /* Section tls of a server. */
@@ -241,6 +243,9 @@ unsigned conf_default_server(const struct conf *conf);
 
 /* The location of s with the longest title that a path or its prefix has; NULL: none. */
 const struct conf_location *conf_location_of(const struct conf_server *s, const char *path);
+
+/* The upload-dir of s (i 0), or of its location i - 1, and its line; "" or NULL: none. */
+const char *conf_upload_dir(const struct conf_server *s, unsigned i, const struct conf_pos **at);
 
 /* The first listener for clients with TLS; NULL: none. */
 const struct conf_listen *conf_https(const struct conf *conf);

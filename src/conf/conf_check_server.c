@@ -17,18 +17,18 @@ static const struct conf_pos *whole_file(const struct conf *conf, struct conf_po
 }
 
 static void check_upload_dir(
-	struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
+	struct conf *conf, const struct conf_server *s, unsigned i, struct conf_faults *faults)
 {
-	const struct conf_pos *pos = &s->upload_dir_at;
-	struct slice rest = slice_str(s->upload_dir);
+	const struct conf_pos *pos;
+	const char *dir = conf_upload_dir(s, i, &pos);
+	struct slice rest = slice_str(dir);
 	struct stat st;
 	char *path;
 
-	if (s->upload_dir == NULL || *s->upload_dir == '\0')
+	if (dir == NULL || *dir == '\0')
 		return;
-	if (*s->upload_dir == '/') {
-		conf_fault(faults, pos, "upload-dir \"%.200s\" must be relative to root",
-			s->upload_dir);
+	if (*dir == '/') {
+		conf_fault(faults, pos, "upload-dir \"%.200s\" must be relative to root", dir);
 		return;
 	}
 	while (rest.n > 0) {
@@ -41,7 +41,7 @@ static void check_upload_dir(
 
 		if (dots || (slashes > 1 && n + slashes < rest.n)) {
 			conf_fault(faults, pos, "upload-dir \"%.200s\" must not contain \"%.*s\"",
-				s->upload_dir, dots ? (int)n : 2, dots ? rest.p : "//");
+				dir, dots ? (int)n : 2, dots ? rest.p : "//");
 			return;
 		}
 		n += slashes;
@@ -49,7 +49,7 @@ static void check_upload_dir(
 	}
 	if (s->root == NULL || *s->root == '\0')
 		return;
-	path = arena_printf(&conf->arena, "%s/%s", s->root, s->upload_dir);
+	path = arena_printf(&conf->arena, "%s/%s", s->root, dir);
 	if (path == NULL)
 		conf_fault_oom(faults, pos);
 	else if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
@@ -246,37 +246,22 @@ static void check_store_folder(
 		conf_fault(faults, &l->store_folder_at, "store-folder \"%.200s\": %s", folder, why);
 }
 
-static void check_locations(struct conf_server *s, struct conf_faults *faults)
+/* A location's files are below the server's root, where the routes and the listing find them. */
+static void check_location_upload(const struct conf_location *l, struct conf_faults *faults)
 {
-	for (unsigned i = 0; i < s->nlocations; i++) {
-		struct conf_location *l = &s->locations[i];
+	const char *why = NULL;
 
-		check_redirect(s, &l->scope, faults);
-		check_files(l->files, l->nfiles, faults);
-		if (l->root != NULL && *l->root != '\0')
-			conf_path_directory("root", l->root, &l->root_at, faults);
-		check_store_folder(s, l, faults);
-		if (l->prefix == NULL)
-			continue;
-		if (strchr(l->prefix, '*') != NULL)
-			conf_fault(faults, &l->at,
-				"location \"%.200s\" must not contain wildcards: match file names "
-				"in a section files \"*.EXTENSION\" { ... }",
-				l->prefix);
-		else if (!conf_check_server_path(l->prefix))
-			conf_fault(faults, &l->at,
-				"location \"%.200s\" is not a path: write \"/PATH\" or \"/PATH/\"",
-				l->prefix);
-		for (unsigned j = 0; j < i; j++) {
-			const struct conf_location *m = &s->locations[j];
-
-			if (m->prefix == NULL || strcmp(l->prefix, m->prefix) != 0)
-				continue;
-			conf_fault(faults, &l->at, "duplicate location \"%.200s\" (first at %s:%u)",
-				l->prefix, m->at.file, m->at.line);
-			break;
-		}
-	}
+	if (l->upload_dir == NULL || *l->upload_dir == '\0')
+		return;
+	if (l->root != NULL && *l->root != '\0')
+		why = "a location with a root of its own has none";
+	else if (l->store_folder != NULL && *l->store_folder != '\0')
+		why = "all clients could write to store-folder through it";
+	else if (l->prefix != NULL && strcmp(l->prefix, "/") == 0)
+		why = "write it in the server, for /files";
+	if (why != NULL)
+		conf_fault(
+			faults, &l->upload_dir_at, "upload-dir \"%.200s\": %s", l->upload_dir, why);
 }
 
 static bool is_error_status(const char *s)
@@ -284,10 +269,11 @@ static bool is_error_status(const char *s)
 	return (s[0] == '4' || s[0] == '5') && strspn(s, "0123456789") == 3 && s[3] == '\0';
 }
 
-static void check_error_pages(const struct conf_server *s, struct conf_faults *faults)
+static void check_error_pages(
+	const struct conf_error_page *v, unsigned n, struct conf_faults *faults)
 {
-	for (unsigned i = 0; i < s->nerror_pages; i++) {
-		const struct conf_error_page *e = &s->error_pages[i];
+	for (unsigned i = 0; i < n; i++) {
+		const struct conf_error_page *e = &v[i];
 
 		if (e->file != NULL && *e->file == '\0') {
 			if (!faults->lost)
@@ -306,13 +292,48 @@ static void check_error_pages(const struct conf_server *s, struct conf_faults *f
 				"error-page \"%.200s\": the status must be from 400 to 599",
 				e->status);
 		for (unsigned j = 0; j < i; j++) {
-			const struct conf_error_page *f = &s->error_pages[j];
+			const struct conf_error_page *f = &v[j];
 
 			if (f->status == NULL || strcmp(e->status, f->status) != 0)
 				continue;
 			conf_fault(faults, &e->at,
 				"duplicate error-page \"%.200s\" (first at %s:%u)", e->status,
 				f->at.file, f->at.line);
+			break;
+		}
+	}
+}
+
+static void check_locations(struct conf_server *s, struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < s->nlocations; i++) {
+		struct conf_location *l = &s->locations[i];
+
+		check_redirect(s, &l->scope, faults);
+		check_files(l->files, l->nfiles, faults);
+		if (l->root != NULL && *l->root != '\0')
+			conf_path_directory("root", l->root, &l->root_at, faults);
+		check_store_folder(s, l, faults);
+		check_location_upload(l, faults);
+		check_error_pages(l->error_pages, l->nerror_pages, faults);
+		if (l->prefix == NULL)
+			continue;
+		if (strchr(l->prefix, '*') != NULL)
+			conf_fault(faults, &l->at,
+				"location \"%.200s\" must not contain wildcards: match file names "
+				"in a section files \"*.EXTENSION\" { ... }",
+				l->prefix);
+		else if (!conf_check_server_path(l->prefix))
+			conf_fault(faults, &l->at,
+				"location \"%.200s\" is not a path: write \"/PATH\" or \"/PATH/\"",
+				l->prefix);
+		for (unsigned j = 0; j < i; j++) {
+			const struct conf_location *m = &s->locations[j];
+
+			if (m->prefix == NULL || strcmp(l->prefix, m->prefix) != 0)
+				continue;
+			conf_fault(faults, &l->at, "duplicate location \"%.200s\" (first at %s:%u)",
+				l->prefix, m->at.file, m->at.line);
 			break;
 		}
 	}
@@ -381,11 +402,12 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 			"redirect-file", &s->redirect_file, &s->redirect_file_at, faults);
 		check_root(conf, s, faults);
 		check_redirect(s, &s->scope, faults);
-		check_upload_dir(conf, s, faults);
+		for (unsigned j = 0; j <= s->nlocations; j++)
+			check_upload_dir(conf, s, j, faults);
 		check_health(s, faults);
 		check_transport_security(s, faults);
 		check_files(s->files, s->nfiles, faults);
-		check_error_pages(s, faults);
+		check_error_pages(s->error_pages, s->nerror_pages, faults);
 		check_locations(s, faults);
 	}
 	conf_check_names(conf, faults);

@@ -200,6 +200,14 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = &conf_sections[CONF_SECTION_LOCATION],
 		TITLED(conf_location, files, conf_files),
 		ROWS(files_rows) },
+	[CONF_SECTION_LOCATION_ERROR_PAGE] = { .name = "error-page",
+		.title = "status",
+		.titles = true,
+		.help = "File, below the root of the server, to send with this status, or "
+			"several, only below this location.",
+		.parent = &conf_sections[CONF_SECTION_LOCATION],
+		TITLED(conf_location, error_pages, conf_error_page),
+		ROWS(error_page_rows) },
 	[CONF_SECTION_HANDLER] = { .name = "handler",
 		.title = "name",
 		.help = "Keys of the handlers in this build, from their conf.def; see "

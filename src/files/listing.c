@@ -240,24 +240,20 @@ static unsigned segments(struct slice path)
 	return n;
 }
 
-/* True if path is the directory of uploads, or below it, as it is listed: in the server's own tree,
- * by its own name. */
-static bool is_folder(const struct h2d_req *req, struct slice path)
-{
-	const struct site *site = req->site;
-	size_t n = site->uploads.n;
-
-	return n > 0 && req->location->root == site->root && path.n > n && path.p[n] == '/' &&
-	       slice_starts(path, site->uploads) &&
-	       segments(slice_of(path.p + n, path.n - n)) <= site->upload_depth;
-}
-
-/* The directory's path in the routes: "/files", and below it "/files/a/". */
+/* The URL of path, a directory of uploads or below one, as it is listed in the server's own tree by
+ * its own name: "/files", and below it "/files/a/". n 0: it is none, or memory is out. */
 static struct slice public_path(struct h2d_req *req, struct slice path)
 {
-	struct slice below = slice_of(path.p + req->site->uploads.n, path.n - req->site->uploads.n);
+	const struct site_upload *u = site_upload_of(req->site, path);
+	struct slice below;
 
-	return arena_join(&req->arena, SLICE(SITE_UPLOADS_AT), below.n > 1 ? below : SLICE(""));
+	if (u == NULL || req->location->root != req->site->root)
+		return (struct slice){ 0 };
+	below = slice_of(path.p + u->dir.n, path.n - u->dir.n);
+	if (below.n == 1)
+		return u->form;
+	return segments(below) <= req->site->upload_depth ? arena_join(&req->arena, u->url, below)
+							  : (struct slice){ 0 };
 }
 
 /*
@@ -272,10 +268,8 @@ static struct slice form_action(struct h2d_req *req, struct slice path)
 	struct slice to;
 	char *text, *at;
 
-	if (!is_folder(req, path))
-		return nowhere;
 	to = public_path(req, path);
-	if (to.p == NULL || !may_write(req, path, to))
+	if (to.n == 0 || !may_write(req, path, to))
 		return nowhere;
 	to = path_encode(to, &req->arena);
 	text = at = arena_alloc(&req->arena, n * up.n + to.n);

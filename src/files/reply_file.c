@@ -428,7 +428,7 @@ static void reply_slowly(
 	a->of_path = req->location;
 	look_in(a, site_location(req->site, name));
 	if (tree == H2D_UPLOAD_DIR) {
-		a->path = arena_join(&req->arena, req->site->uploads, name);
+		a->path = arena_join(&req->arena, req->location->upload->dir, name);
 		a->root = req->site->root;
 	}
 	if (a->path.p == NULL) {
@@ -468,7 +468,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	}
 	/* Only canonical names are in an image; the disk would accept others. */
 	if (!is_canonical(name) ||
-		(tree == H2D_UPLOAD_DIR && (req->site->uploads.n == 0 || path[len - 1] == '/')))
+		(tree == H2D_UPLOAD_DIR && (req->location->upload == NULL || path[len - 1] == '/')))
 		reply_conditional_error(req, 404);
 	else
 		reply_slowly(f, req, tree, name, own);

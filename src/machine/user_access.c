@@ -50,7 +50,7 @@ static void user_beneath(const struct user_access *u, const struct conf_server *
 {
 	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -errno;
 	unsigned links = sandbox_paths_links_of(s) ? BENEATH_LEAVE : 0;
-	bool uploads = name == s->upload_dir;
+	bool uploads = strcmp(key, "upload-dir") == 0;
 	char path[4096];
 	struct stat st;
 
@@ -99,21 +99,31 @@ static void user_scope(struct user_access *u, const struct conf_server *s, const
 			"the workers must refuse all users");
 }
 
+static void user_pages(const struct user_access *u, const struct conf_server *s,
+	const struct conf_error_page *v, unsigned n)
+{
+	for (unsigned i = 0; *s->root != '\0' && i < n; i++)
+		user_beneath(u, s, s->root, v[i].file, &v[i].file_at, "error-page",
+			"h2d sends its own page until it is readable");
+}
+
 static void user_server(struct user_access *u, const struct conf_server *s)
 {
+	const struct conf_pos *at;
+
 	user_root(u, s->root, &s->root_at);
-	if (*s->upload_dir != '\0')
-		user_beneath(u, s, s->root, s->upload_dir, &s->upload_dir_at, "upload-dir",
-			"the workers cannot store files in it (systemd: ReadWritePaths=)");
-	for (unsigned i = 0; *s->root != '\0' && i < s->nerror_pages; i++)
-		user_beneath(u, s, s->root, s->error_pages[i].file, &s->error_pages[i].file_at,
-			"error-page", "h2d sends its own page until it is readable");
+	for (unsigned i = 0; i <= s->nlocations; i++)
+		if (*conf_upload_dir(s, i, &at) != '\0')
+			user_beneath(u, s, s->root, conf_upload_dir(s, i, &at), at, "upload-dir",
+				"the workers cannot store files in it (systemd: ReadWritePaths=)");
+	user_pages(u, s, s->error_pages, s->nerror_pages);
 	user_scope(u, s, s->root, &s->scope);
 	for (unsigned i = 0; i < s->nlocations; i++) {
 		const struct conf_location *l = &s->locations[i];
 		bool own = strncmp(l->scope.fallback, l->prefix, strlen(l->prefix)) == 0;
 
 		user_root(u, l->root, &l->root_at);
+		user_pages(u, s, l->error_pages, l->nerror_pages);
 		user_scope(u, s, own && *l->root != '\0' ? l->root : s->root, &l->scope);
 	}
 }

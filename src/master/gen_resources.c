@@ -86,27 +86,34 @@ int gen_resources_init(
 }
 
 /* Two locations apply to a file of the directory, because it has two paths. */
-static bool has_writers(const struct site *site)
+static bool has_writers(const struct site *site, const struct site_upload *u)
 {
 	char path[4096];
 
 	for (unsigned i = 0; i < site->nlocations; i++)
 		if (site->locations[i].store_folder.n > 0)
 			return true;
-	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(site->uploads));
-	return site_location(site, SLICE(SITE_UPLOADS_AT))->writers ||
-	       site_location(site, SLICE(SITE_UPLOADS_AT "/upload"))->writers ||
-	       site_location(site, slice_str(path))->writers;
+	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(u->dir));
+	if (site_location(site, u->form)->writers || site_location(site, slice_str(path))->writers)
+		return true;
+	snprintf(path, sizeof(path), "%.*s/upload", SLICE_ARG(u->url));
+	return site_location(site, slice_str(path))->writers;
 }
 
-static void check_uploads(
-	const struct conf *conf, const struct sites *sites, conf_fault_fn *warn, void *ctx)
+static void check_uploads(const struct site *site, conf_fault_fn *warn, void *ctx)
 {
-	for (unsigned i = 0; i < sites->n; i++)
-		if (sites->v[i].uploads.n > 0 && !has_writers(&sites->v[i]))
-			warn(ctx, &conf->servers[i].upload_dir_at,
-				"upload-dir refuses all uploads: set auth-basic-file, allow or "
-				"allow-subject for /files, or upload-public = true");
+	char text[256];
+
+	for (const struct site_upload *u = site->uploads; u != site->uploads + site->nuploads;
+		u++) {
+		if (has_writers(site, u))
+			continue;
+		snprintf(text, sizeof(text),
+			"upload-dir refuses all uploads: set auth-basic-file, allow or "
+			"allow-subject for %.*s, or upload-public = true",
+			(int)(u->url.n < 100 ? u->url.n : 100), u->url.p);
+		warn(ctx, &u->at, text);
+	}
 }
 
 /* A worker has all of them open, and files and connections use the rest. */
@@ -133,7 +140,8 @@ void gen_resources_check(
 	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, warn, ctx);
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
-	check_uploads(conf, r->sites, warn, ctx);
+	for (unsigned i = 0; i < r->sites->n; i++)
+		check_uploads(&r->sites->v[i], warn, ctx);
 	check_roots(r, warn, ctx);
 }
 

@@ -35,14 +35,49 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 {
 	if (req->conn->admin)
 		return H2D_ON_ADMIN;
-	if (req->site->uploads.n == 0)
+	if (req->location->upload == NULL)
 		return H2D_ON_PUBLIC;
 	return req->site->upload_depth > 0 ? H2D_ON_FOLDERS : H2D_ON_UPLOADS;
 }
 
+/* The path below that of its location's upload-dir, "" or "/…"; p NULL: it is none of these. The
+ * server's upload-dir has routes of its own. */
+static struct slice below_upload(const struct h2d_req *req)
+{
+	const struct site_upload *u = req->location->upload;
+	struct slice path = req->path;
+
+	if (u == NULL || slice_eq(u->url, SLICE(SITE_UPLOADS_AT)) || !slice_starts(path, u->url) ||
+		(path.n > u->url.n && path.p[u->url.n] != '/'))
+		return (struct slice){ 0 };
+	return slice_of(path.p + u->url.n, path.n - u->url.n);
+}
+
+/* The directory itself: the document root has its listing. */
+static bool is_upload_folder(struct slice below)
+{
+	return below.p != NULL && below.n <= 1;
+}
+
+/* Finds the route; the paths of a location's uploads have those of /files. */
+static enum route_result find(struct h2d_req *req, enum h2d_method method)
+{
+	struct slice path = req->path, below = below_upload(req);
+
+	if (is_upload_folder(below) && (FILE_METHODS >> method & 1))
+		return ROUTE_NONE;
+	if (below.p != NULL)
+		path = arena_join(&req->arena, SLICE(SITE_UPLOADS_AT),
+			slice_of(below.p, below.n > 1 ? below.n : 0));
+	return route_find(req->env->conf.routes, listener_scope(req), method, path, &req->match);
+}
+
 static unsigned match_methods(const struct h2d_req *req)
 {
-	return route_match_methods(req->env->conf.routes, listener_scope(req), &req->match);
+	unsigned folder = is_upload_folder(below_upload(req)) ? FILE_METHODS : 0;
+
+	return folder |
+	       route_match_methods(req->env->conf.routes, listener_scope(req), &req->match);
 }
 
 void h2d_reply_options(struct h2d_req *req)
@@ -69,10 +104,7 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 /* The methods of a path, bit per enum h2d_method. */
 static unsigned methods_of(struct h2d_req *req)
 {
-	if (route_find(req->env->conf.routes, listener_scope(req), req->method, req->path,
-		    &req->match) == ROUTE_NONE)
-		return FILE_METHODS;
-	return match_methods(req);
+	return find(req, req->method) == ROUTE_NONE ? FILE_METHODS : match_methods(req);
 }
 
 void handler_choice_refuse(struct h2d_req *req, unsigned refused)
@@ -81,41 +113,34 @@ void handler_choice_refuse(struct h2d_req *req, unsigned refused)
 	reply_error(req, 405);
 }
 
-/* True: uploads do not go to their directory by its own name. */
-static bool is_misplaced_upload(const struct h2d_req *req)
+/* Uploads do not go to their directory by its own name. */
+static void tell_place(struct h2d_req *req, const struct site_upload *u)
 {
-	unsigned writes = 1u << H2D_PUT | 1u << H2D_POST | 1u << H2D_DELETE | 1u << H2D_PATCH;
-	struct slice dir = req->site->uploads;
+	const char *text = arena_printf(&req->arena,
+		"405 Method Not Allowed: uploads go to %.*s (POST) and %.*s/NAME (PUT, DELETE)\n",
+		SLICE_ARG(u->form), SLICE_ARG(u->url));
 
-	return dir.n > 0 && (writes >> req->method & 1) && slice_starts(req->path, dir) &&
-	       (req->path.n == dir.n || req->path.p[dir.n] == '/');
-}
-
-static void tell_place(struct h2d_req *req)
-{
-	static const struct slice text =
-		SLICE_LIT("405 Method Not Allowed: uploads go to " SITE_UPLOADS_AT
-			  " (POST) and " SITE_UPLOADS_AT "/NAME (PUT, DELETE)\n");
-
-	TRACE_STEP(req, METHOD, NULL,
-		"%.*s is not allowed for this path: uploads go to " SITE_UPLOADS_AT "/",
-		SLICE_ARG(req->method_text));
-	log_peer(LEVEL_INFO, "connection %s: %.*s %.*s: uploads go to " SITE_UPLOADS_AT "/",
-		ADDR_HOST(req_client(req)), SLICE_ARG(req->method_text), SLICE_ARG(req->target));
+	TRACE_STEP(req, METHOD, NULL, "%.*s is not allowed for this path: uploads go to %.*s/",
+		SLICE_ARG(req->method_text), SLICE_ARG(u->url));
+	log_peer(LEVEL_INFO, "connection %s: %.*s %.*s: uploads go to %.*s/",
+		ADDR_HOST(req_client(req)), SLICE_ARG(req->method_text), SLICE_ARG(req->target),
+		SLICE_ARG(u->url));
 	allow(req, FILE_METHODS);
-	reply_bytes(req, 405, "text/plain; charset=utf-8", text);
+	reply_bytes(req, 405, "text/plain; charset=utf-8", slice_str(text));
 }
 
 /* The document root's handler checks its methods itself. */
 static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 {
 	const struct h2d_handler *handler = req->env->conf.fallback;
+	unsigned writes = 1u << H2D_PUT | 1u << H2D_POST | 1u << H2D_DELETE | 1u << H2D_PATCH;
+	const struct site_upload *u =
+		writes >> req->method & 1 ? site_upload_of(req->site, req->path) : NULL;
 
-	if (is_misplaced_upload(req)) {
-		tell_place(req);
+	if (u != NULL) {
+		tell_place(req, u);
 		return NULL;
 	}
-
 	if (handler != NULL && !route_is_here(handler, here)) {
 		reply_error(req, 404);
 		return NULL;
@@ -134,7 +159,7 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 		return FILE_METHODS >> req->method & 1 ? req->env->conf.health
 						       : other_method(req, FILE_METHODS);
 	}
-	switch (route_find(req->env->conf.routes, here, req->method, req->path, &req->match)) {
+	switch (find(req, req->method)) {
 	case ROUTE_METHOD:
 		return other_method(req, match_methods(req));
 	case ROUTE_FOUND:
@@ -147,9 +172,7 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 
 bool handler_choice_has_websocket(struct h2d_req *req)
 {
-	return route_find(req->env->conf.routes, listener_scope(req), H2D_GET, req->path,
-		       &req->match) == ROUTE_FOUND &&
-	       req->match.route->handler->websocket != NULL;
+	return find(req, H2D_GET) == ROUTE_FOUND && req->match.route->handler->websocket != NULL;
 }
 
 void handler_choice_any(struct h2d_req *req)
@@ -185,7 +208,7 @@ static bool is_file(const struct h2d_req *req)
 {
 	struct route_match match;
 
-	return !site_is_health(req->site, req->path) &&
+	return !site_is_health(req->site, req->path) && below_upload(req).p == NULL &&
 	       route_find(req->env->conf.routes, listener_scope(req), H2D_GET, req->path, &match) ==
 		       ROUTE_NONE;
 }

@@ -430,8 +430,8 @@ static void reply_page(struct h2d_req *req, int status)
 	const struct site_error_page *page = NULL;
 
 	req->owes = false;
-	if (req->site != NULL && req->env->conf.error_page != NULL && req->error_status == 0)
-		page = site_error_page(req->site, status);
+	if (req->location != NULL && req->env->conf.error_page != NULL && req->error_status == 0)
+		page = site_error_page(req->site, req->location, status);
 	if (page == NULL)
 		reply_own_page(req, status);
 	else

@@ -274,12 +274,21 @@ unsigned site_spelling_matters(const struct site *site, struct slice path)
 	return n;
 }
 
-const struct site_error_page *site_error_page(const struct site *s, int status)
+const struct site_upload *site_upload_of(const struct site *s, struct slice path)
 {
-	for (unsigned i = 0; i < s->nerror_pages; i++)
-		if (s->error_pages[i].status == status)
-			return &s->error_pages[i];
+	for (const struct site_upload *u = s->uploads; u != s->uploads + s->nuploads; u++)
+		if (slice_starts(path, u->dir) && (path.n == u->dir.n || path.p[u->dir.n] == '/'))
+			return u;
 	return NULL;
+}
+
+const struct site_error_page *site_error_page(
+	const struct site *s, const struct location *location, int status)
+{
+	for (unsigned i = 0; i < location->nerror_pages; i++)
+		if (location->error_pages[i].status == status)
+			return &location->error_pages[i];
+	return location != &s->all ? site_error_page(s, &s->all, status) : NULL;
 }
 
 /* --- trusted proxies -------------------------------------------------------------------------- */

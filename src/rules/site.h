@@ -45,7 +45,7 @@ bool proxies_trust(const struct proxies *p, const struct addr *from);
 /* Headers of location->headers: the configuration's reader refuses more, with inherited ones. */
 enum { SITE_HEADERS_MAX = 24 };
 
-/* Prefix of the routes of uploads (routes.def). */
+/* Prefix of the routes of uploads (routes.def): those of the server's upload-dir. */
 #define SITE_UPLOADS_AT "/files"
 
 /*
@@ -116,6 +116,7 @@ struct location {
 	const struct subjects *subjects; /* NULL: all clients, with or without a certificate */
 	bool satisfy_any;                /* any of those three is enough */
 	bool writers; /* writers are named: upload-public, users, or allowed addresses */
+	const struct site_upload *upload; /* of its requests; NULL: none */
 	struct slice store_folder;      /* of uploads whose handlers check the writer; n 0: none */
 	bool precompressed;             /* NAME.br, .zst and .gz are sent for NAME */
 	unsigned refused_codings;       /* 1 << enum coding: not made of files and listings */
@@ -134,6 +135,8 @@ struct location {
 	bool extensions_redirect; /* a path with one is redirected to the one without */
 	bool files_apart;      /* files of index and extensions may have locations of their own */
 	struct slice fallback; /* answers for missing files; n 0: none */
+	const struct site_error_page *error_pages; /* its own */
+	unsigned nerror_pages;
 	const struct location_at *at; /* NULL in tests */
 };
 
@@ -142,6 +145,14 @@ struct location {
 struct file_rule {
 	struct slice pattern; /* of the last segment, lower case; "*" matches any bytes */
 	struct location settings;
+};
+
+/* A directory of uploads. */
+struct site_upload {
+	struct slice url;  /* "/files", or the title of its location without a final slash */
+	struct slice form; /* the path for forms: "/files", or that title with a slash */
+	struct slice dir;  /* "/dir", below the site's root */
+	struct conf_pos at;
 };
 
 struct site_error_page {
@@ -164,20 +175,18 @@ struct site {
 	const struct location *locations; /* of its locations, longest prefix first */
 	unsigned nlocations;
 	struct prefix_index by_prefix; /* the locations, by their titles; n 0: none */
-	bool guarded; /* a location, or the block, has access, subjects, auth, refused_methods or
-			 hide */
-	bool hides;   /* a location, or the block, has hide */
-	const struct site_error_page *error_pages;
-	unsigned nerror_pages;
+	bool guarded;  /* a location, or the block, has access, subjects, auth, refused_methods or
+			  hide */
+	bool hides;    /* a location, or the block, has hide */
 	unsigned root; /* number of its tree: of uploads, error pages, and locations without one */
 	bool has_root; /* it has files: root is not the empty tree */
-	struct slice uploads;                  /* "/dir", the directory of uploads below root; n 0:
-						* none */
-	unsigned upload_depth;                 /* of directories below that one, and below a
+	const struct site_upload *uploads; /* the server's first */
+	unsigned nuploads;
+	unsigned upload_depth;                 /* of directories below one of these, and below a
 						* store-folder */
 	unsigned uploads_depth;                /* of all directories of uploads */
 	bool upload_overwrite;                 /* a file may be replaced */
-	uint64_t upload_quota;                 /* bytes of that directory; 0: no limit */
+	uint64_t upload_quota;                 /* bytes of each of these; 0: no limit */
 	uint64_t resume_expires;               /* seconds that an upload can be resumed; 0: never */
 	const struct redirects *redirects;     /* of single paths; NULL: none */
 	struct slice health;                   /* the path of the health check; n 0: none */
@@ -280,8 +289,12 @@ static inline bool site_is_health(const struct site *s, struct slice path)
 	return s->health.n > 0 && slice_eq(path, s->health);
 }
 
-/* The file that answers status for site; NULL: none is configured. */
-const struct site_error_page *site_error_page(const struct site *s, int status);
+/* The directory of uploads that is or contains path, a file's; NULL: none. */
+const struct site_upload *site_upload_of(const struct site *s, struct slice path);
+
+/* The file that answers status in location, its own or the site's; NULL: none is configured. */
+const struct site_error_page *site_error_page(
+	const struct site *s, const struct location *location, int status);
 
 /* One site that serves tree 0 without any settings but index.html and utf-8: for tests. */
 extern const struct sites sites_plain;

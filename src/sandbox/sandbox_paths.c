@@ -123,6 +123,7 @@ static void sandbox_paths_go(struct way *w, const char *path)
 
 static void of_server(struct way *w, const struct conf_server *s, unsigned wanted)
 {
+	const struct conf_pos *at;
 	char path[PATH_BYTES];
 
 	if (wanted & SANDBOX_ROOTS)
@@ -135,9 +136,13 @@ static void of_server(struct way *w, const struct conf_server *s, unsigned wante
 		if (wanted & SANDBOX_PASSWORDS)
 			sandbox_paths_go(w, s->locations[i].scope.auth_basic_file);
 	}
-	if (wanted & SANDBOX_UPLOADS && s->upload_dir != NULL && s->upload_dir[0] != '\0' &&
-		snprintf(path, sizeof(path), "%s/%s", s->root, s->upload_dir) < (int)sizeof(path))
-		w->fn(w->ctx, path, LANDLOCK_WRITE);
+	for (unsigned i = 0; wanted & SANDBOX_UPLOADS && i <= s->nlocations; i++) {
+		const char *dir = conf_upload_dir(s, i, &at);
+
+		if (dir != NULL && *dir != '\0' &&
+			snprintf(path, sizeof(path), "%s/%s", s->root, dir) < (int)sizeof(path))
+			w->fn(w->ctx, path, LANDLOCK_WRITE);
+	}
 }
 
 bool sandbox_paths_links_of(const struct conf_server *s)

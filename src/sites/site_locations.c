@@ -320,6 +320,21 @@ static void set_rules(struct site_maker *m, struct location *location, const str
 	location->nrules = own + s->nfiles;
 }
 
+static void set_error_pages(struct site_maker *m, struct location *location,
+	const struct conf_error_page *own, unsigned n)
+{
+	struct site_error_page *v = site_maker_room(m, n, sizeof(*v));
+
+	for (unsigned i = 0; v != NULL && i < n; i++)
+		v[i] = (struct site_error_page){
+			.status = atoi(own[i].status),
+			.file = slice_str(own[i].file),
+			.at = own[i].at,
+		};
+	location->error_pages = v;
+	location->nerror_pages = n;
+}
+
 /* Sets the line of each effective setting. */
 static void set_places(struct location_at *at, const struct conf_scope *p,
 	const struct conf_server *s, const struct conf_location *l)
@@ -381,6 +396,8 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_methods(location, &p->allow_methods);
 	site_access_make(m, location, p, s->upload_public);
 	location->store_folder = slice_str(l != NULL ? l->store_folder : NULL);
+	set_error_pages(m, location, l != NULL ? l->error_pages : s->error_pages,
+		l != NULL ? l->nerror_pages : s->nerror_pages);
 	set_rules(m, location, s, l);
 }
 
@@ -456,14 +473,17 @@ void site_locations_make(
 	struct site_maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
 	struct location *v = site_maker_room(m, s->nlocations, sizeof(*v));
+	const struct site_upload *own = site->uploads;
 
 	site->all.root = site->root;
 	make_location(m, &site->all, m->top, s, NULL);
+	site->all.upload = *s->upload_dir != '\0' ? own++ : NULL;
 	if (v == NULL)
 		return;
 	for (unsigned i = 0; i < s->nlocations && !m->oom; i++) {
 		v[i].root = roots[i];
 		make_location(m, &v[i], &site->all, s, &s->locations[i]);
+		v[i].upload = *s->locations[i].upload_dir != '\0' ? own++ : site->all.upload;
 	}
 	qsort(v, s->nlocations, sizeof(*v), location_order);
 	site->locations = v;

@@ -10,41 +10,46 @@
 #include "share/tally.h"
 #include "sites/site_maker.h"
 
-/* "files/" and "files" are both "/files". */
-static void set_uploads(struct site_maker *m, struct site *site, struct slice dir)
+static struct slice without_slash(const char *path)
 {
-	char *p;
+	struct slice s = slice_str(path);
 
-	while (dir.n > 0 && dir.p[dir.n - 1] == '/')
-		dir.n--;
-	if (dir.n == 0)
-		return;
-	p = arena_printf(m->a, "/%.*s", SLICE_ARG(dir));
-	m->oom |= p == NULL;
-	site->uploads = slice_str(p);
+	while (s.n > 0 && s.p[s.n - 1] == '/')
+		s.n--;
+	return s;
 }
 
-static void set_error_pages(struct site_maker *m, struct site *site, const struct conf_server *s)
+/* "files/" and "files" are both "/files". Before the locations, which borrow them. */
+static void set_uploads(struct site_maker *m, struct site *site, const struct conf_server *s)
 {
-	struct site_error_page *v = site_maker_room(m, s->nerror_pages, sizeof(*v));
+	struct site_upload *v = site_maker_room(m, s->nlocations + 1, sizeof(*v));
+	const struct conf_pos *at;
 
-	for (unsigned i = 0; v != NULL && i < s->nerror_pages; i++)
-		v[i] = (struct site_error_page){
-			.status = atoi(s->error_pages[i].status),
-			.file = slice_str(s->error_pages[i].file),
-			.at = s->error_pages[i].at,
+	site->uploads = v;
+	for (unsigned i = 0; v != NULL && i <= s->nlocations; i++) {
+		struct slice dir = without_slash(conf_upload_dir(s, i, &at));
+		struct slice url =
+			without_slash(i == 0 ? SITE_UPLOADS_AT : s->locations[i - 1].prefix);
+
+		if (dir.n == 0)
+			continue;
+		v[site->nuploads++] = (struct site_upload){
+			.url = url,
+			.form = i == 0 ? url : arena_join(m->a, url, SLICE("/")),
+			.dir = arena_join(m->a, SLICE("/"), dir),
+			.at = *at,
 		};
-	site->error_pages = v;
-	site->nerror_pages = s->nerror_pages;
+		m->oom |=
+			v[site->nuploads - 1].form.p == NULL || v[site->nuploads - 1].dir.p == NULL;
+	}
 }
 
 static void make_site(
 	struct site_maker *m, struct site *site, const struct conf_server *s, const unsigned *roots)
 {
 	site->name = slice_str(s->name);
+	set_uploads(m, site, s);
 	site_locations_make(m, site, s, roots);
-	set_error_pages(m, site, s);
-	set_uploads(m, site, slice_str(s->upload_dir));
 	site->upload_overwrite = s->upload_overwrite;
 	site->upload_depth = site->uploads_depth = (unsigned)s->upload_depth;
 	for (unsigned i = 0; i < s->nlocations; i++)

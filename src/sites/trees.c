@@ -154,14 +154,15 @@ static struct slice real(struct trees *t, const char *path)
 	return own;
 }
 
-static bool add_folder(
-	struct trees *t, struct prefix_entry *v, unsigned *n, const struct conf_server *s)
+static bool add_folder(struct trees *t, struct prefix_entry *v, unsigned *n,
+	const struct conf_server *s, struct slice dir)
 {
-	struct slice dir = without_slashes(s->upload_dir), root = real(t, s->root), to;
+	struct slice root, to;
 	char *folder;
 
 	if (dir.n == 0)
 		return true;
+	root = real(t, s->root);
 	folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
 	if (root.p == NULL || folder == NULL)
 		return false;
@@ -176,12 +177,19 @@ static bool add_folder(
  * out. */
 static bool index_folders(struct trees *t, const struct conf *conf)
 {
-	struct prefix_entry *v = arena_alloc(&t->paths, 2 * conf->nservers * sizeof(*v));
+	const struct conf_pos *at;
+	struct prefix_entry *v;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		if (v == NULL || !add_folder(t, v, &n, &conf->servers[i]))
-			return false;
+		n += 2 * (conf->servers[i].nlocations + 1);
+	v = arena_alloc(&t->paths, n * sizeof(*v));
+	n = 0;
+	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers; s++)
+		for (unsigned i = 0; i <= s->nlocations; i++)
+			if (v == NULL || !add_folder(t, v, &n, s,
+						 without_slashes(conf_upload_dir(s, i, &at))))
+				return false;
 	t->files.uploads = prefix_index_make(v, n);
 	return true;
 }

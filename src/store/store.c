@@ -225,10 +225,11 @@ static const struct err *set_up(struct store *s, struct slice name)
 {
 	bool named = s->plan != &store_form;
 	struct slice folder = cut_folder(s, &name), own = s->req->location->store_folder;
+	const struct site_upload *upload = s->req->location->upload;
 	const struct site *site = s->req->site;
 	struct store_work *w = &s->work;
 
-	w->dir = arena_printf(&s->arena, "%.*s", SLICE_ARG(site->uploads));
+	w->dir = upload != NULL ? arena_printf(&s->arena, "%.*s", SLICE_ARG(upload->dir)) : "";
 	w->overwrite = site->upload_overwrite;
 	w->quota.max = site->upload_quota;
 	w->folder = arena_printf(&s->arena, "%.*s%s%.*s", SLICE_ARG(own),

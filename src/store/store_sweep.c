@@ -86,36 +86,34 @@ static const char *root_of(const struct files *f, const struct site *site)
 	return f->roots[site->root].root;
 }
 
-static bool has_folder(const struct site *site)
-{
-	return site->uploads.n > 0 && site->has_root;
-}
-
 /* Sites may share a directory, in which uploads have no owner: they stay as long as any site
  * allows. */
-static uint64_t expires(const struct files *f, const struct sites *sites, const struct site *site)
+static uint64_t expires(
+	const struct files *f, const struct sites *sites, const struct site *site, struct slice dir)
 {
 	uint64_t longest = 0;
 
 	for (const struct site *s = sites->v; s != sites->v + sites->n; s++) {
 		uint64_t one = s->resume_expires > 0 ? s->resume_expires : OFF_MAX_AGE;
 
-		if (has_folder(s) && slice_eq(s->uploads, site->uploads) &&
-			strcmp(root_of(f, s), root_of(f, site)) == 0 && one > longest)
-			longest = one;
+		for (unsigned i = 0; s->has_root && i < s->nuploads; i++)
+			if (one > longest && slice_eq(s->uploads[i].dir, dir) &&
+				strcmp(root_of(f, s), root_of(f, site)) == 0)
+				longest = one;
 	}
 	return longest;
 }
 
-static void begin_sweep(struct files *f, const struct sites *sites, const struct site *site)
+static void begin_sweep(
+	struct files *f, const struct sites *sites, const struct site *site, struct slice dir)
 {
 	struct sweep *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return;
 	s->root = root_of(f, site);
-	s->dir = site->uploads;
-	s->expires = expires(f, sites, site);
+	s->dir = dir;
+	s->expires = expires(f, sites, site, dir);
 	s->quota = (struct store_quota){ .fd = -1, .max = site->upload_quota };
 	s->depth = site->uploads_depth;
 	s->job.class = JOB_STORE;
@@ -137,7 +135,7 @@ static uint64_t every(const struct sites *sites)
 	for (unsigned i = 0; i < sites->n; i++) {
 		uint64_t expires = sites->v[i].resume_expires;
 
-		if (sites->v[i].uploads.n > 0 && expires > 0 && expires / 4 < s)
+		if (sites->v[i].nuploads > 0 && expires > 0 && expires / 4 < s)
 			s = expires / 4;
 	}
 	return s;
@@ -146,9 +144,9 @@ static uint64_t every(const struct sites *sites)
 void store_sweep(struct files *f, const struct sites *sites)
 {
 	waits_s = every(sites);
-	for (unsigned i = 0; i < sites->n; i++)
-		if (has_folder(&sites->v[i]))
-			begin_sweep(f, sites, &sites->v[i]);
+	for (const struct site *s = sites->v; s != sites->v + sites->n; s++)
+		for (unsigned i = 0; s->has_root && i < s->nuploads; i++)
+			begin_sweep(f, sites, s, s->uploads[i].dir);
 }
 
 void store_sweep_soon(void)

@@ -543,7 +543,7 @@ location "/g/page.html" { deny = {"all"} }
 
 @pytest.mark.parametrize("source", ["image", "disk"])
 def test_error_pages(h2d, speak, source):
-	server = h2d.new(files={"404.html": "<!doctype html><p>lost", "e/405.txt": "no " * 1000, "401.html": "who?"},
+	server = h2d.new(files={"404.html": "<!doctype html><p>lost", "e/405.txt": "no " * 1000, "401.html": "who?", "own.html": "own"},
 		sections="cache { max-size = 0 }" if source == "disk" else "")
 	users = put_users(server, anna=hashed("x"))
 	server.write_conf(sections="cache { max-size = 0 }" if source == "disk" else "", server="""
@@ -554,6 +554,7 @@ error-page "405" { file = "/e/405.txt" }
 error-page "401" { file = "/401.html" }
 error-page "403" { file = "/none.html" }
 location "/deny" { deny = {"all"} }
+location "/own/" { error-page {"404", "410"} = "/own.html" }
 location "/in" { auth-basic-file = "%s" }""" % users)
 	server.start(image=source == "image")
 	with link(server, speak) as c:
@@ -574,6 +575,8 @@ location "/in" { auth-basic-file = "%s" }""" % users)
 		answer = c.get("/in/x")
 		assert (answer.status, answer.body) == (401, b"who?")
 		assert answer.get("www-authenticate").startswith("Basic ")
+		assert [c.get(path).body for path in ("/own/no", "/ownno")] == [b"own", b"<!doctype html><p>lost"]
+		assert c.request("POST", "/own/no").body == b"no " * 1000, "the server's pages hold for the rest"
 		# Its page is not there: the built-in one, for the error it was for.
 		answer = c.get("/deny")
 		assert answer.status == 403 and b"403 Forbidden" in answer.body

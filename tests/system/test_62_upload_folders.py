@@ -5,6 +5,7 @@ import os
 import pytest
 
 from procs import wait_for
+from resumable import PIECE, VERSION, append
 from test_62_upload_people import BROWSER, LIST, action
 from uploads import PUBLIC, WAYS, connect, folder, form, put, wait_over
 from users import basic, hashed, put_users
@@ -171,3 +172,92 @@ def test_all_workers_agree(h2d):
 		for _ in range(6):
 			with server.connect() as c:
 				assert c.get("/files/d%d/f" % i).body == b"%d" % i and c.get("/up/d%d/f" % i).body == b"%d" % i
+
+
+# --- upload-dir in a location ---------------------------------------------------------------------
+
+LOCATIONS = """upload-public = true  upload-depth = 1
+location "/drop/" { upload-dir = "up"  %s }
+location "/outside" { upload-dir = "outside"  autoindex = true }
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_location(make, way):
+	"""The title of the location takes the place of /files, for all that /files answers."""
+	server = make(LOCATIONS % "")
+	with connect(server, way) as c:
+		made = c.request("PUT", "/drop/new%20one", [], b"1")
+		assert (made.status, made.get("location")) == (201, "/drop/new%20one")
+		got = c.get("/drop/new%20one")
+		assert (got.body, got.get("content-security-policy")) == (b"1", "sandbox")
+		assert c.request("PUT", "/drop/a/deep", [], b"2").get("location") == "/drop/a/deep"
+		assert c.get("/drop/a/deep").body == b"2"
+		assert c.request("PUT", "/drop/a/b/deep", [], b"2").status == 400
+		assert post_in(c, "/drop/", [("f1", b"1")]).get("location") == "/drop/f1"
+		assert post_in(c, "/drop/a/", [("f2", b"1")]).get("location") == "/drop/a/f2"
+		assert tree(server) == BEFORE | {"new one", "a/", "a/deep", "a/f2", "f1"}
+		assert c.request("DELETE", "/drop/f1").status == 204
+		assert c.request("DELETE", "/drop/a/f2").status == 204
+		assert c.get("/drop/f1").status == 404
+		assert set(c.request("OPTIONS", "/drop/").get("allow").split(", ")) == {"GET", "HEAD", "POST", "OPTIONS"}
+		assert "PUT" in c.request("OPTIONS", "/drop/new%20one").get("allow")
+		assert post_in(c, "/outside", [("f3", b"3")]).get("location") == "/outside/f3"
+		assert post_in(c, "/outside/", [("f4", b"4")]).get("location") == "/outside/f4"
+		assert c.get("/outside/x").body == b"x"
+		assert c.request("PUT", "/outside.gz", [], b"x").status == 405, "it is beside the location"
+
+
+def test_a_location_has_no_other_path(make):
+	server = make(LOCATIONS % "")
+	with server.connect() as c:
+		for path in ("/files/x", "/files", "/up/x", "/x"):
+			assert c.request("PUT", path, [], b"x").status == 405, path
+		told = c.request("PUT", "/up/x", [], b"x")
+		assert b"/drop/ (POST)" in told.body and b"/drop/NAME (PUT" in told.body
+	assert tree(server) == BEFORE
+
+
+def test_a_location_beside_the_server(make):
+	"""Each has its own directory."""
+	server = make(DEPTH.replace('"up"', '"outside"') + 'location "/drop" { upload-dir = "up" }\n')
+	with server.connect() as c:
+		assert put(c, "one", b"1").status == 201
+		assert c.request("PUT", "/drop/two", [], b"2").status == 201
+		assert (c.get("/files/two").status, c.get("/drop/one").status) == (404, 404)
+		assert (c.get("/files/one").body, c.get("/drop/two").body) == (b"1", b"2")
+	assert tree(server) == BEFORE | {"two"}
+
+
+def test_a_location_with_rules(h2d):
+	server = h2d.new(files={"up/.keep": b"", "outside/.keep": b""})
+	users = put_users(server, anna=hashed("sesame"))
+	server.write_conf(server=LOCATIONS.replace("upload-public = true", "") % 'auth-basic-file = "%s"' % users)
+	server.start()
+	with server.connect() as c:
+		assert c.request("PUT", "/drop/x", [], b"x").status == 401
+		assert c.request("PUT", "/drop/x", basic("anna", "sesame"), b"x").status == 201
+		assert c.request("PUT", "/outside/y", [], b"x").status == 403
+	assert "upload-dir refuses all uploads: set auth-basic-file, allow or allow-subject for /outside" in server.log_text()
+
+
+def test_the_form_of_a_location(make):
+	server = make(LOCATIONS % "autoindex = true")
+	with server.connect() as c:
+		page = c.get("/outside/", [BROWSER])
+		assert action(page, "/outside/") == "/outside/"
+		assert action(c.get("/drop/", [BROWSER]), "/drop/") is None, "it is the listing of another directory"
+		kind, body = form([("f", b"1")])
+		shown = c.request("POST", "/outside/", [("content-type", kind), BROWSER], body)
+		assert (shown.status, shown.get("location")) == (303, "/outside/")
+
+
+def test_an_upload_to_a_location_goes_on(make):
+	server = make(LOCATIONS % "")
+	with server.connect() as c:
+		begun = c.request("PUT", "/drop/x", [VERSION, PIECE], b"abc")
+		at = begun.get("location")
+		assert (begun.status, at.startswith("/drop/x/.upload/")) == (201, True)
+		ended = append(c, at, 3, b"def")
+		assert (ended.status, ended.get("content-location")) == (201, "/drop/x")
+		assert c.get("/drop/x").body == b"abcdef"

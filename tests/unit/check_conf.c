@@ -63,7 +63,7 @@ static const char whole[] =
 	"client-bytes-per-second "
 	"= 1M  connection-bytes-per-second = 9K  compress = false }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
-	"\t\tindex = {} auth-basic-file = \"key.pem\"\n\t}\n}\n"
+	"\t\tindex = {} auth-basic-file = \"key.pem\" upload-dir = \"b\"\n\t}\n}\n"
 	"server \"www.example.com\" { aliases = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"
 	"\tlocation \"/\" { allow = {\"10.0.0.0/8\"} } }";
 
@@ -237,6 +237,7 @@ static const char *head_of(const struct conf_section *s)
 		[CONF_SECTION_LOCATION] = "location \"/a\"",
 		[CONF_SECTION_SERVER_FILES] = "files \"*.css\"",
 		[CONF_SECTION_LOCATION_FILES] = "files \"*.css\"",
+		[CONF_SECTION_LOCATION_ERROR_PAGE] = "error-page \"404\"",
 	};
 
 	return s->title != NULL ? heads[s - conf_sections] : s->name;

@@ -208,6 +208,13 @@ static const struct {
 	  " upload-dir = \"a/../..\" }\n",
 		{ "h2d.conf:2|\"a/b\"", "h2d.conf:2|\"\"", "h2d.conf:2|\"..\"",
 			"h2d.conf:3|charset", "h2d.conf:4|\"..\"" } },
+	{ "server \"_\" { root = \"@/www\" upload-dir = \"w\"\n"
+	  "location \"/a\" { upload-dir = \"/x\" }\n"
+	  "location \"/b\" { root = \"@/www\" upload-dir = \"x\" }\n"
+	  "location \"/c\" { store-folder = \"c\" upload-dir = \"x\" }\n"
+	  "location \"/\" { upload-dir = \"x\" } }\n",
+		{ "h2d.conf:2|relative to root", "h2d.conf:3|a root of its own",
+			"h2d.conf:4|write to store-folder", "h2d.conf:5|write it in the server" } },
 	{ "server \"_\" { root = \"@\" upload-dir = \"key.pem\" }\n",
 		{ "h2d.conf:1|not a directory" } },
 	{ "server \"_\" { root = \"@\" upload-dir = \"/www\" }\n", { "h2d.conf:1|relative" } },
@@ -229,9 +236,9 @@ static const struct {
 	{ SERVED "location \"/a\" { index = 5 }\nerror-page \"404\" {}\n",
 		{ "h2d.conf:2|location belongs in server, not in the top level",
 			"h2d.conf:2|index must be", "h2d.conf:3|belongs in server" } },
-	{ IN_SERVER "location { }\nlocation \"a\" { }\nlocation \"/a\" { upload-dir = \"x\" } }\n",
+	{ IN_SERVER "location { }\nlocation \"a\" { }\nlocation \"/a\" { upload-quota = 1 } }\n",
 		{ "h2d.conf:2|needs a title",
-			"h2d.conf:4|upload-dir belongs in server, not in location",
+			"h2d.conf:4|upload-quota belongs in server, not in location",
 			"h2d.conf:3|\"a\" is not a path" } },
 	{ IN_SERVER "location \"/a/\" {}\nlocation \"/a\" {}\nlocation \"/a/\" {} }\n",
 		{ "h2d.conf:4|first at @/h2d.conf:2" } },

@@ -615,8 +615,8 @@ TEST_EACH(refused_while_it_waits, 2)
 	static const struct site_error_page pages[] = { { .status = 400,
 		.file = SLICE_LIT("/400.html") } };
 
-	site_v[0].error_pages = pages;
-	site_v[0].nerror_pages = 1;
+	site_v[0].all.error_pages = pages;
+	site_v[0].all.nerror_pages = 1;
 	env.conf.error_page = page_later;
 	upload_with(_i == 0 ? RIGHT : WRONG);
 	req_refuse(&req, 400);

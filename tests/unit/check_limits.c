@@ -131,8 +131,8 @@ TEST(site_has_a_page)
 	static const struct site_error_page page = { .status = 429,
 		.file = SLICE_LIT("/calm.html") };
 
-	site_v[0].error_pages = &page;
-	site_v[0].nerror_pages = 1;
+	site_v[0].all.error_pages = &page;
+	site_v[0].all.nerror_pages = 1;
 	env.conf.error_page = error_page;
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ask(), 200);

@@ -285,8 +285,8 @@ TEST_EACH(none_on_admin, 2)
 
 	site_v[0].all.headers = headers;
 	site_v[0].all.nheaders = HEADERS;
-	site_v[0].error_pages = error_pages;
-	site_v[0].nerror_pages = 2;
+	site_v[0].all.error_pages = error_pages;
+	site_v[0].all.nerror_pages = 2;
 	conn.admin = true;
 	env.conf.fallback = _i == 0 ? &on_admin : &fallback;
 	req_start(&req);
@@ -300,8 +300,8 @@ TEST_EACH(none_on_admin, 2)
 
 static void with_pages(const char *method, const char *target)
 {
-	site_v[0].error_pages = error_pages;
-	site_v[0].nerror_pages = 2;
+	site_v[0].all.error_pages = error_pages;
+	site_v[0].all.nerror_pages = 2;
 	req.method_text = slice_str(method);
 	req.target = slice_str(target);
 	req_start(&req);
@@ -354,8 +354,8 @@ TEST(a_page_later)
 		{ .line = 0 } } };
 
 	page_does = PAGE_LATER;
-	site_v[0].error_pages = conflict;
-	site_v[0].nerror_pages = 1;
+	site_v[0].all.error_pages = conflict;
+	site_v[0].all.nerror_pages = 1;
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload");
 	req.has_body = true;
@@ -378,8 +378,8 @@ TEST_EACH(leavings_of_a_file, 2)
 {
 	req.target = SLICE("/later");
 	if (_i == 1) {
-		site_v[0].error_pages = error_pages;
-		site_v[0].nerror_pages = 2;
+		site_v[0].all.error_pages = error_pages;
+		site_v[0].all.nerror_pages = 2;
 	}
 	req_start(&req);
 	h2d_reply_header(&req, "content-type", "image/png");

@@ -301,18 +301,47 @@ TEST(whose_redirect_it_is)
 
 TEST(error_pages_and_uploads)
 {
-	const struct sites *s = make("server \"_\" {\n" ROOT "upload-dir = \"up/\"\n"
-				     "error-page \"404\" { file = \"/e/404.html\" } error-page "
-				     "\"503\" { file = \"/5\" } }\n"
-				     "server \"a\" { " ROOT "}",
-		NULL);
+	const struct sites *s =
+		make("server \"_\" {\n" ROOT "upload-dir = \"up/\"\n"
+		     "error-page \"404\" { file = \"/e/404.html\" } error-page "
+		     "\"503\" { file = \"/5\" }\n"
+		     "location \"/a\" { error-page \"404\" { file = \"/a/4\" } } }\n"
+		     "server \"a\" { " ROOT "}",
+			NULL);
 
-	ck_assert(is(site_error_page(&s->v[0], 404)->file, "/e/404.html"));
-	ck_assert(is(site_error_page(&s->v[0], 503)->file, "/5"));
-	ck_assert_ptr_null(site_error_page(&s->v[0], 500));
-	ck_assert_ptr_null(site_error_page(&s->v[1], 404));
-	ck_assert(is(s->v[0].uploads, "/up"));
-	ck_assert_uint_eq(s->v[1].uploads.n, 0);
+	ck_assert(is(site_error_page(&s->v[0], &s->v[0].all, 404)->file, "/e/404.html"));
+	ck_assert(is(site_error_page(&s->v[0], &s->v[0].all, 503)->file, "/5"));
+	ck_assert_ptr_null(site_error_page(&s->v[0], &s->v[0].all, 500));
+	ck_assert_ptr_null(site_error_page(&s->v[1], &s->v[1].all, 404));
+	ck_assert(is(site_error_page(&s->v[0], location(&s->v[0], "/a/x"), 404)->file, "/a/4"));
+	ck_assert(is(site_error_page(&s->v[0], location(&s->v[0], "/a/x"), 503)->file, "/5"));
+	ck_assert_uint_eq(s->v[0].nuploads, 1);
+	ck_assert(is(s->v[0].uploads->dir, "/up"));
+	ck_assert(is(s->v[0].uploads->url, "/files"));
+	ck_assert_ptr_eq(s->v[0].all.upload, s->v[0].uploads);
+	ck_assert_uint_eq(s->v[1].nuploads, 0);
+	ck_assert_ptr_null(s->v[1].all.upload);
+}
+
+TEST(uploads_of_locations)
+{
+	const struct sites *s =
+		make("server \"_\" {\n" ROOT "location \"/drop/\" { upload-dir = \"up\" }\n"
+		     "location \"/box\" { upload-dir = \"box/\" }\n"
+		     "location \"/a\" { }\n}\n"
+		     "server \"a\" { " ROOT "upload-dir = \"up\" location \"/b\" { } }",
+			NULL);
+	const struct site_upload *drop = location(&s->v[0], "/drop/x")->upload,
+				 *box = location(&s->v[0], "/box/x")->upload;
+
+	ck_assert_uint_eq(s->v[0].nuploads, 2);
+	ck_assert(is(drop->url, "/drop") && is(drop->form, "/drop/") && is(drop->dir, "/up"));
+	ck_assert(is(box->url, "/box") && is(box->form, "/box/") && is(box->dir, "/box"));
+	ck_assert_ptr_null(location(&s->v[0], "/a/x")->upload);
+	ck_assert_ptr_eq(location(&s->v[1], "/b/x")->upload, s->v[1].uploads);
+	ck_assert_ptr_eq(site_upload_of(&s->v[0], SLICE("/up/x")), drop);
+	ck_assert_ptr_eq(site_upload_of(&s->v[0], SLICE("/box")), box);
+	ck_assert_ptr_null(site_upload_of(&s->v[0], SLICE("/upper")));
 }
 
 /* Keys of a server, on line 3, and what is said of each. */

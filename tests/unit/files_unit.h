@@ -23,6 +23,11 @@ static struct unit_build unit_keeper;
 static struct built_image unit_image;
 static const struct slice unit_index[] = { SLICE_LIT("index.html"), SLICE_LIT("index.htm") };
 static const struct slice unit_uploads = SLICE_LIT("/files");
+static const struct site_upload unit_upload = {
+	.url = SLICE_LIT("/files"),
+	.form = SLICE_LIT("/files"),
+	.dir = SLICE_LIT("/files"),
+};
 static struct site unit_site;
 static struct sites unit_sites;
 static struct doc_root unit_root;
@@ -74,8 +79,10 @@ static inline void unit_start(void)
 			.index = unit_index,
 			.nindex = 2,
 			.precompressed = true,
+			.upload = &unit_upload,
 		},
-		.uploads = SLICE("/files"),
+		.uploads = &unit_upload,
+		.nuploads = 1,
 	};
 	unit_sites = (struct sites){ .v = &unit_site, .n = 1 };
 	unit_conf = (struct doc_roots){
