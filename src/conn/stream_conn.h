@@ -1,8 +1,7 @@
 /*
  * stream_conn: the kind of session over one descriptor: only here do a transport and a protocol
  * meet. It owns both and the output queue between them. stream_conn.c has its life, stream_turn.c
- * its input and output, stream_handshake.c the part before the protocol. worker_take() makes one
- * and the loop drives it; it never reads a header of a request.
+ * its input and output, stream_handshake.c the part before the protocol.
  */
 #pragma once
 

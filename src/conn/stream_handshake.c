@@ -1,7 +1,6 @@
 /*
  * stream_handshake: peeks at the first bytes (MSG_PEEK), then takes exactly the PROXY header: TLS
- * may follow, which reads the socket itself. stream_turn.c calls it in each turn until the
- * handshake is over; its timeout bounds that.
+ * may follow, which reads the socket itself. The handshake's timeout bounds that.
  */
 #include "conn/stream_conn.h"
 

@@ -1,7 +1,4 @@
-/*
- * stream_turn: called by the loop for a connection, and by the protocol through its host. Only this
- * file reads, feeds and writes one.
- */
+/* stream_turn: only this file reads, feeds and writes a connection. */
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * auth_basic: decodes base64 and splits it at the first colon. Called by request/gate.c, per
- * request for a location with passwords; never keeps the decoded bytes.
- */
+/* auth_basic: decodes base64 and splits it at the first colon. */
 #include "http/auth_basic.h"
 
 #include "http/base64.h"

@@ -1,7 +1,4 @@
-/*
- * authority: parses an authority by a table of bytes. Called once or twice per request, before any
- * other use of the authority; never allocates.
- */
+/* authority: parses an authority by a table of bytes. */
 #include "http/authority.h"
 
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /*
  * base64: decodes what an encoder of RFC 4648, 4 writes and refuses all else, so that no two texts
- * mean the same bytes. Called per request by auth_basic and digest_field; must never keep the
- * decoded bytes.
+ * mean the same bytes.
  */
 #include "http/base64.h"
 

@@ -1,6 +1,5 @@
 /*
- * coding: reads accept-encoding and chooses a content coding. Called per request by the file
- * replies; must never allocate. A coding that the field does not name has the weight of "*";
+ * coding: chooses a content coding. One that the field does not name has the weight of "*";
  * without "*" it is refused and identity remains.
  */
 #include "http/coding.h"

@@ -1,8 +1,6 @@
 /*
- * compress: one function per library, each of which may be missing from the build; called in
- * threads of the keeper and of workers, and by h2d -V for the versions. The output depends on the
- * bytes alone (no times, no names), so that entity tags of variants are the same on every machine
- * with these libraries.
+ * compress: one function per library. The output depends on the bytes alone (no times, no names),
+ * so that entity tags of variants are the same on every machine with these libraries.
  */
 #include "http/compress.h"
 

@@ -1,7 +1,6 @@
 /*
- * cond: evaluates the conditions of a request in the order of RFC 9110, 13.2.2. Called per request
- * by the file replies. Entity tags are read here and not by field_list_next(): a backslash in them
- * is an ordinary byte (RFC 9110, 8.8.3).
+ * cond: entity tags are read here and not by field_list_next(): a backslash in them is an ordinary
+ * byte (RFC 9110, 8.8.3).
  */
 #include "http/cond.h"
 

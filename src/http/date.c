@@ -1,7 +1,6 @@
 /*
- * date: reads and writes the dates of HTTP (RFC 9110, 5.6.7). Called for every date header. It
- * computes the calendar itself, because gmtime(3) and timegm(3) take libc's time zone lock and may
- * read files, which a sandboxed worker cannot.
+ * date: computes the calendar itself, because gmtime(3) and timegm(3) take libc's time zone lock
+ * and may read files, which a sandboxed worker cannot.
  */
 #include "http/date.h"
 

@@ -1,7 +1,6 @@
 /*
- * forwarded: parses the headers from their end. request/req_client.c calls it for requests of
- * trusted proxies; it never allocates. An address has one notation here: any other is none, because
- * rules depend on it.
+ * forwarded: parses the headers from their end. An address has one notation here: any other is
+ * none, because rules depend on it.
  */
 #include "http/forwarded.h"
 

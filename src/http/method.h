@@ -1,7 +1,4 @@
-/*
- * method: the names of the request methods (RFC 9110, 9). Used by requests, the route table and the
- * program that makes it. Pure.
- */
+/* method: the names of the request methods (RFC 9110, 9). Pure. */
 #pragma once
 
 #include "base/slice.h"

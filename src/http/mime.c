@@ -1,8 +1,4 @@
-/*
- * mime: finds the media type of a file name by its extension, in rows that are sorted for binary
- * search. Called by the keeper, and by the file replies for files from the disk; never looks at
- * content.
- */
+/* mime: finds the media type of a file name in rows that are sorted for binary search. */
 #include "http/mime.h"
 
 #include <stdlib.h>

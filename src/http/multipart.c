@@ -1,8 +1,7 @@
 /*
- * multipart: finds the lines of boundaries in content, and collects the header sections behind
- * them. Called for all bytes uploaded with a form, so content is searched by memmem(3), and handed
- * on in place. Only a whole line is a boundary; a line that only begins like one is content. Until
- * the line is whole, its bytes are held back.
+ * multipart: content is searched by memmem(3), and handed on in place. Only a whole line is a
+ * boundary; a line that only begins like one is content. Until the line is whole, its bytes are
+ * held back.
  */
 #include "http/multipart.h"
 

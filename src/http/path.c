@@ -1,7 +1,6 @@
 /*
- * path: decodes the target of a request and removes dot segments, and encodes paths again. Called
- * once per request. Decoding precedes the removal of dot segments, so that "%2e%2e" is removed too;
- * no later code may decode again.
+ * path: decoding precedes the removal of dot segments, so that "%2e%2e" is removed too; no later
+ * code may decode again.
  */
 #include "http/path.h"
 

@@ -1,7 +1,6 @@
 /*
- * range: byte ranges of a representation (RFC 9110, 14.1 and 14.2): the parts that a Range header
- * requests, of content of a given size. Pure. The caller decides if the header counts (method,
- * conditions, If-Range).
+ * range: the parts that a Range header requests, of content of a given size (RFC 9110, 14.1 and
+ * 14.2). Pure. The caller decides if the header counts (method, conditions, If-Range).
  */
 #pragma once
 

@@ -1,7 +1,4 @@
-/*
- * reason: the rows of reason.def as a switch, which compilers turn into a table. Called per
- * response of HTTP/1 and per error.
- */
+/* reason: the rows of reason.def as a switch, which compilers turn into a table. */
 #include "http/reason.h"
 
 const char *reason_of(int status)

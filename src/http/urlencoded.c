@@ -1,7 +1,4 @@
-/*
- * urlencoded: splits pairs and decodes them in place, as they only get shorter. Called for handlers
- * that read a parameter.
- */
+/* urlencoded: splits pairs and decodes them in place, as they only get shorter. */
 #include "http/urlencoded.h"
 
 #include "http/path.h"

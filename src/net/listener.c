@@ -1,8 +1,4 @@
-/*
- * listener: opens, resizes and closes the listening sockets of one address. The master alone calls
- * it, on its one thread and before any fork that should inherit the sockets. It never accepts, and
- * never takes a port or socket file in use by a living process.
- */
+/* listener: never accepts, and never takes a port or socket file in use by a living process. */
 #include "net/listener.h"
 
 #include <errno.h>

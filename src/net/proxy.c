@@ -1,7 +1,6 @@
 /*
- * proxy: reads both versions of the PROXY header. conn/stream_handshake.c calls it with the first
- * bytes of a connection, again from the beginning when more have come; it never allocates and keeps
- * no byte. It refuses what it does not know: the client's address may not be guessed.
+ * proxy: begins again when more bytes have come. It refuses what it does not know: the client's
+ * address may not be guessed.
  */
 #include "net/proxy.h"
 

@@ -1,7 +1,6 @@
 /*
  * proxy: the header with the client's address that a proxy sends before a connection: the PROXY
- * protocol, versions 1 (a line of text) and 2 (binary), by HAProxy's proxy-protocol.txt. Pure: it
- * gets the bytes from the beginning, and consumes none.
+ * protocol, versions 1 (a line of text) and 2 (binary). Pure: it consumes no bytes.
  */
 #pragma once
 

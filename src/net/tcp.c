@@ -1,8 +1,6 @@
 /*
- * tcp: the cleartext transport, for TCP and unix sockets. It owns the descriptor alone: bytes go
- * from the output queue to the socket by sendmsg(2), long segments of files by sendfile(2). A
- * connection calls it through the transport table, except for the unsent bytes; it never interprets
- * a byte.
+ * tcp: bytes go from the output queue to the socket by sendmsg(2), long segments of files by
+ * sendfile(2).
  */
 #include "net/tcp.h"
 

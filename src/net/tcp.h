@@ -1,7 +1,4 @@
-/*
- * tcp: the cleartext transport, for TCP and unix stream sockets. worker_take() opens one for each
- * connection of a listener without TLS; everything after that goes through the transport table.
- */
+/* tcp: the cleartext transport, for TCP and unix stream sockets. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /*
- * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. Only
- * src/conn/ calls it; facts that never change after the handshake are data, not calls. All calls
- * are non-blocking; errors are negative errno values, -EAGAIN means: wait for the socket. The
- * transport owns its descriptor. Any call may leave bytes pending().
+ * transport: the seam between a connection and its socket: tcp (also unix sockets) and tls. All
+ * calls are non-blocking; errors are negative errno values, -EAGAIN means: wait for the socket.
+ * The transport owns its descriptor. Any call may leave bytes pending().
  */
 #pragma once
 

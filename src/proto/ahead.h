@@ -1,10 +1,8 @@
 /*
  * ahead: the bytes of request bodies that clients may send before they are taken, beyond the first
  * 64 KiB of each connection. One sum per worker for both protocols, so that no number of clients
- * fills its memory, however slow the disk or a handler is; each part counts for a client's account.
- * An unused part is withdrawn when another client asks, and the largest account pays for one with
- * next to nothing. h1_body.c and window.c call it and own the parts; it never sees a byte of a
- * body.
+ * fills its memory; each part counts for a client's account. An unused part is withdrawn when
+ * another client asks, and the largest account pays for one with next to nothing.
  */
 #pragma once
 

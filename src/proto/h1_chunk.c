@@ -1,7 +1,4 @@
-/*
- * h1_chunk: a state machine that parses a chunked body byte by byte, with extensions. Called by
- * h1_body.c, for bodies that are chunked; never copies a byte.
- */
+/* h1_chunk: a state machine that parses a chunked body byte by byte, with extensions. */
 #include "proto/h1_parse.h"
 
 #include "http/field.h"

@@ -1,7 +1,4 @@
-/*
- * h1_head: knows the headers that decide the end of a message and of its connection. Called by
- * h1_stream.c for each header that h1_parse finds, and at the end of the head; never keeps memory.
- */
+/* h1_head: knows the headers that decide the end of a message and of its connection. */
 #include "proto/h1_parse.h"
 
 #include "http/authority.h"

@@ -1,7 +1,6 @@
 /*
- * h1_parse: finds lines and their parts; a byte is looked up in a table of classes, unless it is
- * one of eight that are taken at once, and a line ends with CRLF. Called by h1_stream.c and
- * h1_body.c; never interprets a header.
+ * h1_parse: a byte is looked up in a table of classes, unless it is one of eight that are taken at
+ * once, and a line ends with CRLF.
  */
 #include "proto/h1_parse.h"
 

@@ -1,7 +1,4 @@
-/*
- * h1_stream: one request on a HTTP/1 connection, from its head to its end, in the request core (RFC
- * 9112). Called by h1.c and h1_body.c, and by the request core through struct stream_ops.
- */
+/* h1_stream: one request on a HTTP/1 connection, from its head to its end, in the request core. */
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/pool.h"

@@ -1,7 +1,4 @@
-/*
- * h2: the HTTP/2 protocol behind proto.h: a nghttp2 session, its settings, its input, its graceful
- * end. Sans-I/O. Called by src/conn/, and by the worker at its end.
- */
+/* h2: a nghttp2 session, its settings, its input, its graceful end. */
 #include "proto/h2.h"
 
 #include <stdlib.h>

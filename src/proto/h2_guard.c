@@ -1,7 +1,6 @@
 /*
- * h2_guard: prices, and credit by time. h2.c scans the peer's bytes with it, beside nghttp2: it
- * reads the heads of frames, skips their payload, and reads in one only the field that nghttp2 does
- * not report. h2_recv.c and h2.c add the acts that no frame's head shows.
+ * h2_guard: prices, and credit by time. h2.c scans the peer's bytes beside nghttp2; h2_recv.c and
+ * h2_out.c add the acts that no frame's head shows.
  */
 #include "proto/h2_guard.h"
 

@@ -1,7 +1,6 @@
 /*
- * h2_look: checks for stalls by a peer, about once a second: streams with a closed window, missing
- * request bodies, a connection with a closed window. Each has its own time, which no other traffic
- * of the peer extends. Called through proto.h.
+ * h2_look: streams with a closed window, missing request bodies and a connection with a closed
+ * window each have their own time, which no other traffic of the peer extends.
  */
 #include "base/counters.h"
 #include "proto/h2.h"

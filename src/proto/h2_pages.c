@@ -1,7 +1,6 @@
 /*
- * h2_pages: slots for sessions, 64 to a mapping, and the return of their pages to the system. h2
- * opens and closes them, h2_mem gives out their blocks. It never takes a page in use from a
- * session: a frame is made and copied within one call of h2_output(), and the table is checked.
+ * h2_pages: slots for sessions, 64 to a mapping. It never takes a page in use from a session: a
+ * frame is made and copied within one call of h2_output(), and the table is checked.
  */
 #include "proto/h2_pages.h"
 

@@ -1,8 +1,7 @@
 /*
- * h2_pages: the two large blocks of a nghttp2 session, its table of streams and the frame it makes,
- * on pages of their own. They are 20 of its 26 KiB, and empty while it is idle: so an idle
- * session's pages go back to the system, and return, empty, when they are touched. For h2 and its
- * allocator (h2_mem.c); single-threaded.
+ * h2_pages: the two large blocks of a nghttp2 session, its table of streams and the frame it
+ * makes, on pages of their own: 20 of its 26 KiB, empty while it is idle. So an idle session's
+ * pages go back to the system, and return, empty, when they are touched. Single-threaded.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * h2_recv: nghttp2's reports of a peer's frames: header sections become requests, DATA their
- * bodies, and mistakes that nghttp2 ignores end the connection. Called by nghttp2, inside
- * h2_input(); it makes no output.
+ * h2_recv: header sections become requests, DATA their bodies, and mistakes that nghttp2 ignores
+ * end the connection. It makes no output.
  */
 #include "base/counters.h"
 #include "proto/h2.h"

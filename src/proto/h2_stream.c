@@ -1,7 +1,4 @@
-/*
- * h2_stream: one stream and its request: headers in, reply out (RFC 9113, 8). Called by h2.c for
- * nghttp2's reports, and by the request core through struct stream_ops.
- */
+/* h2_stream: one stream and its request: headers in, reply out (RFC 9113, 8). */
 #include "base/counters.h"
 #include "base/pool.h"
 #include "http/authority.h"

@@ -1,7 +1,6 @@
 /*
- * h2_window: flow control of a client's DATA (RFC 9113, 5.2): the credit computed by window.c, in
- * WINDOW_UPDATE frames, and PINGs to measure the path. Called by h2_stream.c for bytes that came,
- * were taken, or are expected. All credit is given here: nghttp2 only counts it.
+ * h2_window: the credit computed by window.c, in WINDOW_UPDATE frames, and PINGs to measure the
+ * path. All credit is given here: nghttp2 only counts it.
  */
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /*
- * hpack: a ring of the newest entries, each with its bytes. A header is looked up at the entry last
- * used at its place in the block, then by a hash; a new one becomes an entry. Called by h2_out.c;
- * it never decodes.
+ * hpack: a ring of the newest entries, each with its bytes. A header is looked up at the entry
+ * last used at its place in the block, then by a hash; a new one becomes an entry.
  */
 #include "proto/hpack.h"
 

@@ -1,7 +1,6 @@
 /*
  * hpack: encodes the headers of responses (RFC 7541), and remembers the table of one connection's
- * peer. It may forget entries at any time, and then does not refer to them. h2_out.c writes the
- * blocks of a connection with it, in the order of sending.
+ * peer. It may forget entries at any time, and then does not refer to them.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * proto: finds a connection's protocol, and describes it: compares the first bytes with HTTP/2's
- * preface, and names the reasons of streams to wait (proto_why.def). Refuses requests whose handler
- * does not answer. Never reads from a socket.
+ * proto: compares the first bytes with HTTP/2's preface, names the reasons of streams to wait, and
+ * refuses requests whose handler does not answer.
  */
 #include "proto/proto.h"
 

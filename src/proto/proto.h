@@ -1,7 +1,6 @@
 /*
  * proto: the interface between a connection and its protocol: h2, or h1. Sans-I/O: bytes go in,
- * bytes come out, no descriptor; of clocks base/clock.h alone. Called by src/conn/, and to show a
- * connection.
+ * bytes come out, no descriptor; of clocks base/clock.h alone.
  */
 #pragma once
 

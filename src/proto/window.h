@@ -1,8 +1,7 @@
 /*
  * window: limits the request bodies that a HTTP/2 client may send before they are taken: the sizes
  * of the connection's window and of its streams', by bytes received, bytes taken and the path's
- * round trip, within a part of the worker's sum (ahead.h). Bytes and times go in, sizes come out;
- * h2_window.c gives the credit. Never sees a byte of a body.
+ * round trip, within a part of the worker's sum (ahead.h).
  */
 #pragma once
 

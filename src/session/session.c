@@ -1,8 +1,6 @@
 /*
  * session: the life of a connection, and session_go(), the one function that writes its state. A
- * kind makes a session and frees it; its kind, its timer, or a worker that drains or is full may
- * end it earlier. A client's number of connections is kept in its account, which all workers see by
- * the tally.
+ * client's number of connections is kept in its account, which all workers see by the tally.
  */
 #include "session/session.h"
 

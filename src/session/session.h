@@ -1,8 +1,7 @@
 /*
  * session: a peer's connection in its worker: its state, its place among the others, its timeout,
  * and its facts for requests. Its kind moves bytes, behind struct session_ops: conn/stream_conn.h
- * is the only kind. Worker and session_timer call sessions and know no kind. All on the loop's
- * thread.
+ * is the only kind. All on the loop's thread.
  */
 #pragma once
 

@@ -1,8 +1,4 @@
-/*
- * session_timer: asks the kind for a session's need, and sets its timeout. The kind calls it after
- * each turn; it ends sessions by session_drain() and session_kill(), and never closes or frees them
- * itself.
- */
+/* session_timer: asks the kind for a session's need, and sets its timeout. */
 #include "session/sessions.h"
 
 #include "base/clock.h"

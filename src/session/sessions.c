@@ -1,8 +1,4 @@
-/*
- * sessions: walks the connections of a worker, and chooses which to evict when there is no room.
- * Dead ones are included until they are freed, because they hold references. It ends sessions by
- * session_drain() and session_kill(), and never closes or frees one itself.
- */
+/* sessions: dead ones are included until they are freed, because they hold references. */
 #include "session/sessions.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * sessions: all connections of a worker, of any kind. The worker owns it, and asks, drains and cuts
- * them all by it.
- */
+/* sessions: all connections of a worker, of any kind. */
 #pragma once
 
 #include "event/loop.h"

@@ -1,8 +1,6 @@
 /*
- * tls: the TLS transport on OpenSSL: the handshake, records out of and into plain bytes, the end.
- * It owns the SSL object and the descriptor; ciphertext is tls_bio's. A connection calls it through
- * the transport table only, on one thread. It logs no line: a peer's mistake is left in
- * transport.reason.
+ * tls: owns the SSL object and the descriptor; ciphertext is tls_bio's. It logs no line: a peer's
+ * mistake is left in transport.reason.
  */
 #include "tls/tls_ctx.h"
 

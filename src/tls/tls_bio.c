@@ -1,7 +1,6 @@
 /*
- * tls_bio: the process's ciphertext buffers, the BIO that OpenSSL sees, and the only send(2) and
- * recv(2) of a TLS connection: one of each per turn as long as the socket keeps up. Only tls calls
- * it; no byte stays in the shared buffers after tls_bio_end() or tls_bio_flush().
+ * tls_bio: the only send(2) and recv(2) of a TLS connection: one of each per turn as long as the
+ * socket keeps up.
  */
 #include "tls/tls_bio.h"
 

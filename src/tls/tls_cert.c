@@ -1,8 +1,4 @@
-/*
- * tls_cert: reads certificates and keys into an SSL_CTX, and compares names with them. tls_ctx
- * calls it while a generation is built, a worker calls tls_cert_covers(); a key with a password is
- * refused; no terminal is asked for it.
- */
+/* tls_cert: a key with a password is refused; no terminal is asked for it. */
 #include "tls/tls_cert.h"
 
 #include <arpa/inet.h>

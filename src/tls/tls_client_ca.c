@@ -1,7 +1,6 @@
 /*
- * tls_client_ca: reads authorities and lists from files into an X509_STORE, for client_cas, and
- * gets clients' certificates from OpenSSL. Tls_ctx makes handshakes request them, and tls takes the
- * result. It keeps no file open.
+ * tls_client_ca: reads authorities and lists into an X509_STORE, and gets clients' certificates
+ * from OpenSSL.
  */
 #include "tls/tls_client_ca.h"
 

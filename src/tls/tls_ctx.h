@@ -1,7 +1,6 @@
 /*
- * tls_ctx: the certificates of one generation, and the choice for a connection. The master makes it
- * before the fork (it may read keys as root) and the workers inherit it, so that tickets are good
- * for every worker of a generation. Workers never change it.
+ * tls_ctx: the certificates of one generation, and the choice for a connection. The master makes
+ * it before the fork (it may read keys as root) and the workers inherit it; they never change it.
  */
 #pragma once
 

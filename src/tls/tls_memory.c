@@ -1,7 +1,6 @@
 /*
  * tls_memory: the three functions that OpenSSL calls in place of malloc, realloc and free, in
- * every process. The master alone turns the wiping on, while it loads a generation's keys;
- * requests never pay for it.
+ * every process.
  */
 #include "tls/tls_memory.h"
 

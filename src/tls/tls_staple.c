@@ -1,7 +1,6 @@
 /*
- * tls_staple: reads OCSP responses and staples them; see tls_staple.h. The master reads the file, a
- * worker's handshakes check the time. Each is stored with its certificate (ex_data), so that no
- * handshake sends one of another.
+ * tls_staple: the master reads the file, a worker's handshakes check the time. Each response is
+ * stored with its certificate (ex_data), so that no handshake sends one of another.
  */
 #include "tls/tls_staple.h"
 

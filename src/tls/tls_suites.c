@@ -1,7 +1,4 @@
-/*
- * tls_suites: reads OpenSSL's lists of words, each word alone, because OpenSSL ignores one that it
- * does not know. tls_ctx and sites/certs call it in the master; it never logs.
- */
+/* tls_suites: reads each word alone, because OpenSSL ignores one that it does not know. */
 #include "tls/tls_suites.h"
 
 #include <openssl/err.h>
