@@ -132,14 +132,6 @@ void disk_trim(struct disk *d)
 	pool_trim(&d->large);
 }
 
-void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino)
-{
-	struct disk_tree *t = &d->trees[root];
-
-	if (t->root != NULL && (t->root->dev != dev || t->root->ino != ino))
-		t->doubted = true;
-}
-
 void disk_free(struct disk **dp)
 {
 	struct disk *d = *dp;

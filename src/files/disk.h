@@ -68,7 +68,6 @@ struct disk_tree {
 	const char *path;       /* "": none */
 	struct disk_root *root; /* one reference held */
 	uint64_t looked_ms;     /* time of the look that found root */
-	bool doubted;           /* look again before the next use */
 };
 
 struct disk {
@@ -196,9 +195,6 @@ void disk_free(struct disk **d);
 /* Keeps it, its places and its roots until the other call; see disk_free(). */
 void disk_hold(struct disk *d);
 void disk_let_go(struct disk *d);
-
-/* Reports root's present directory (dev, ino), 0, 0 for none: if ours differs, a look follows. */
-void disk_doubt(struct disk *d, unsigned root, uint64_t dev, uint64_t ino);
 
 /* For req; path is copied; the two functions and their context are the caller's. NULL when memory
  * is out. */

@@ -293,7 +293,6 @@ static void looked(struct disk_file *f)
 	if ((int64_t)(f->asked_ms - t->looked_ms) < 0)
 		return;
 	t->looked_ms = f->asked_ms;
-	t->doubted = false;
 	if (!found || (t->root->dev == f->root->dev && t->root->ino == f->root->ino))
 		return;
 	log_notice("root %s: %s", t->path,
@@ -341,9 +340,7 @@ static int open_now(struct disk_file *f)
 
 	disk_file_go(f, DISK_OPEN);
 	f->asked_ms = clock_ms();
-	f->look_at = f->tree->doubted || f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS
-			     ? f->tree->path
-			     : NULL;
+	f->look_at = f->asked_ms - f->tree->looked_ms >= DISK_LOOK_MS ? f->tree->path : NULL;
 	if (f->look_at == NULL && f->root->fd < 0)
 		return -ENOENT;
 	if (f->look_at == NULL && !remote) {

@@ -97,7 +97,6 @@ static void show_image(const struct files *f)
 static void image_mapped(struct image_map *v)
 {
 	struct files *f = v->owner;
-	const struct image_root *roots;
 
 	list_remove(&v->node);
 	if (v->fault != NULL)
@@ -112,10 +111,6 @@ static void image_mapped(struct image_map *v)
 	image_map_retire(&f->image);
 	f->image = v;
 	show_image(f);
-	roots = image_roots(v->index.head);
-	/* If its maker saw another directory, the disk's root is reopened before its next use. */
-	for (unsigned i = 0; i < f->nroots && i < v->index.head->nroots; i++)
-		disk_doubt(f->disk, i, roots[i].dev, roots[i].ino);
 	log_debug("cache: image %llu in use", (unsigned long long)v->number);
 }
 

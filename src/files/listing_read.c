@@ -22,10 +22,8 @@ enum {
 };
 
 struct reading {
+	const struct listing_key *key;
 	int root;
-	const char *path;
-	const struct location *location;
-	unsigned links; /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
 	DIR *dir;
 	unsigned room;
 	const struct job *job;
@@ -38,9 +36,9 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 	char *path;
 	int fd, rc = -1;
 
-	if (asprintf(&path, "%s%s", r->path, name) < 0)
+	if (asprintf(&path, "%s%s", r->key->path, name) < 0)
 		return -1;
-	fd = beneath_open(r->root, path, r->links | BENEATH_PATH);
+	fd = beneath_open(r->root, path, r->key->links | BENEATH_PATH);
 	free(path);
 	if (fd < 0)
 		return -1;
@@ -100,7 +98,7 @@ static int read_entries(struct reading *r)
 		if (e == NULL)
 			return -errno;
 		if (path_hidden_name(slice_str(e->d_name)) ||
-			site_hides_name(r->location, slice_str(e->d_name)) ||
+			site_hides_name(r->key->location, slice_str(e->d_name)) ||
 			!look_at_entry(r, e->d_name, &st))
 			continue;
 		if (r->page->n == LISTING_ENTRIES_MAX) {
@@ -138,7 +136,7 @@ static void read_readme(struct reading *r)
 	for (size_t i = 0; fd < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
 		struct stat st;
 
-		if (!site_hides_name(r->location, slice_str(names[i])))
+		if (!site_hides_name(r->key->location, slice_str(names[i])))
 			fd = beneath_open_file(dirfd(r->dir), names[i], BENEATH_NO_LINK, &st);
 	}
 	if (fd < 0)
@@ -147,32 +145,20 @@ static void read_readme(struct reading *r)
 	close(fd);
 }
 
-static int open_dir(struct reading *r)
-{
-	int fd = beneath_open(r->root, r->path, r->links);
-
-	if (fd < 0)
-		return fd;
-	r->dir = beneath_list(fd);
-	return r->dir != NULL ? 0 : -errno;
-}
-
 /* Reads the directory into page, which needs unread() in any case. 0, or -errno. */
 static int read_dir(const struct listing_key *key, const struct job *j, struct listing_page *page)
 {
-	struct reading r = { .path = key->path,
-		.location = key->location,
-		.links = key->links,
-		.page = page,
-		.job = j };
-	int rc;
+	struct reading r = { .key = key, .page = page, .job = j };
+	int fd, rc;
 
 	r.root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r.root < 0)
 		return -errno;
-	rc = open_dir(&r);
+	fd = beneath_open(r.root, key->path, key->links);
+	r.dir = fd >= 0 ? beneath_list(fd) : NULL;
+	rc = fd < 0 ? fd : r.dir == NULL ? -errno : 0;
 	if (rc == 0) {
-		rc = spelling_check(r.root, key->path, key->spelled, r.links);
+		rc = spelling_check(r.root, key->path, key->spelled, key->links);
 		if (rc == 0)
 			rc = read_entries(&r);
 		if (rc == 0 && key->readme)

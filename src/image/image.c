@@ -44,8 +44,6 @@ static const char *check_entry(
 		return "a path out of bounds";
 	if (!within(e->type, h) || !printable(strings + e->type.at, e->type.n))
 		return "a type out of bounds";
-	if (e->bare_type > e->type.n)
-		return "a type out of bounds";
 	if (e->root >= h->nroots)
 		return "an unknown root";
 	if (e->flags >= IMAGE_FLAGS)

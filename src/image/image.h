@@ -18,7 +18,7 @@
 #define IMAGE_MARKS_MAGIC "h2dmarks"
 
 enum {
-	IMAGE_VERSION = 4,
+	IMAGE_VERSION = 5,
 	IMAGE_SEGMENT_MAX = 64 << 20, /* bytes of one segment */
 	IMAGE_FDS = 3,                /* descriptors before the segments: index, marks, life */
 	IMAGE_SEGMENTS = 61,          /* as many as fit into a control message beside those */
@@ -54,7 +54,6 @@ enum {
 struct image_entry {
 	struct image_string path; /* "/dir/name", decoded */
 	struct image_string type; /* value of content-type, with the root's charset */
-	uint32_t bare_type;       /* the length of type without a charset */
 	uint32_t root;
 	uint32_t flags;         /* IMAGE_VARIES, … */
 	struct file_id file_id; /* of the file it was read from */
@@ -64,10 +63,8 @@ struct image_entry {
 	char last_modified[IMAGE_DATE];
 };
 
-/* The directory at a root's path when the image was made. */
 struct image_root {
 	struct image_string path; /* as configured */
-	uint64_t dev, ino;        /* 0, 0: none */
 };
 
 /* Open addressing with linear probing; at least one slot is free, so that every search ends. */
@@ -86,8 +83,7 @@ struct image_head {
 	uint32_t nstrings; /* bytes of strings */
 	uint32_t nroots;
 	uint64_t number;
-	uint64_t seed;    /* of the hash */
-	uint64_t content; /* bytes in bodies */
+	uint64_t seed; /* of the hash */
 };
 
 /* The marks: the keeper writes, workers read, both atomically. */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 
 enum {
+	ROOTS_AT_ONCE = 1024,
 	AT_ONCE = 64,
 	BATCHES = 32, /* more than a full queue holds */
 };
@@ -158,9 +159,25 @@ static void answer_all(struct backlog *b)
 		;
 }
 
+/* Some of them, if there are many: each a few times a second. */
+static void look_at_roots(struct backlog *b)
+{
+	unsigned n = b->scan->catalog->nroots;
+
+	for (unsigned i = 0; i < n && i < ROOTS_AT_ONCE; i++) {
+		unsigned root = b->next_root++ % n;
+
+		if (!scan_root_moved(b->scan, root))
+			continue;
+		backlog_change(b, TREE_ROOT, root, "/");
+		loop_ready(b->loop, b->work);
+	}
+}
+
 void backlog_read(struct backlog *b)
 {
 	backlog_flush(b);
+	look_at_roots(b);
 	ask_kernel(b);
 	answer_all(b);
 }

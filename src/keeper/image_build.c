@@ -114,11 +114,7 @@ static void put_roots(struct image_builder *p)
 	for (unsigned i = 0; i < p->c->nroots; i++) {
 		const struct catalog_root *r = &p->c->roots[i];
 
-		p->roots[i] = (struct image_root){
-			.path = put_string(p, slice_str(r->path)),
-			.dev = r->dev,
-			.ino = r->ino,
-		};
+		p->roots[i].path = put_string(p, slice_str(r->path));
 		for (struct catalog_type *t = r->types; t != NULL; t = t->next)
 			t->at = put_string(p, t->value);
 	}
@@ -172,7 +168,6 @@ static void put_file(struct image_builder *p, struct catalog_file *f, uint32_t n
 		.path = put_string(p, slice_of(f->path, f->node.n)),
 		.root = f->node.root,
 		.type = f->type->at,
-		.bare_type = (uint32_t)f->type->mime->type.n,
 		.flags = f->settled ? IMAGE_SETTLED : 0,
 		.file_id = f->file_id,
 		.mtime = file_id_mtime(&f->file_id),
@@ -190,9 +185,6 @@ static void put_file(struct image_builder *p, struct catalog_file *f, uint32_t n
 		p->img->marks->stale[number] = 1;
 	f->in[p->slot].number = (uint32_t)p->img->number;
 	f->in[p->slot].at = number;
-	p->img->content += e->body.n;
-	for (int i = 0; i < IMAGE_VARIANTS; i++)
-		p->img->content += e->flags & IMAGE_SIDECAR << i ? 0 : e->variants[i].n;
 }
 
 /* Unmaps the index, cuts off its unused end and seals it. The descriptor, or -errno. */
@@ -201,7 +193,6 @@ static int end_index(struct image_builder *p)
 	size_t size = (size_t)(p->strings - (char *)p->head) + p->head->nstrings;
 	int rc;
 
-	p->head->content = p->img->content;
 	p->img->index_size = size + p->img->marks_size;
 	p->c->segments->indexes += p->img->index_size;
 	munmap(p->head, p->size);
@@ -266,6 +257,7 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 		.catalog = c,
 		.slot = slot,
 		.number = number,
+		.content = c->content,
 		.nentries = c->nfresh,
 		.life = -1,
 	};

@@ -19,7 +19,7 @@ struct built_image {
 	struct segment *segments[IMAGE_SEGMENTS]; /* held */
 	unsigned nsegments;
 	uint64_t number;
-	uint64_t content; /* bytes in bodies */
+	uint64_t content; /* bytes in all bodies of the catalogue */
 	uint32_t nentries;
 	struct image_marks *marks; /* the only writable mapping */
 	size_t marks_size;

@@ -366,11 +366,10 @@ static int start_building(struct keeper *k)
 	if (rc == 0)
 		rc = reader_init(&k->reader, &k->catalog);
 	if (rc == 0)
-		rc = scan_init(&k->scan, &k->catalog, &k->reader, k->watch);
-	if (rc == 0)
 		rc = variants_init(&k->variants, &k->catalog, &k->loop, k->args->cpus);
 	if (rc < 0)
 		return rc;
+	scan_init(&k->scan, &k->catalog, &k->reader, k->watch);
 	k->catalog.gone = on_gone;
 	k->catalog.gone_dir = on_gone_dir;
 	k->catalog.news = on_news;

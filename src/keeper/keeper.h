@@ -125,6 +125,7 @@ struct backlog {
 	struct watch doubts;
 	struct timer begin;
 	bool refused; /* a message was malformed, and that was logged */
+	unsigned next_root;
 	struct loop *loop;
 	struct task *work;              /* made ready by each doubt */
 	void (*end)(struct backlog *b); /* no more doubts can come; may close it */
@@ -149,7 +150,8 @@ int backlog_open(struct backlog *b, struct loop *loop, int fd, uint64_t from_ms)
 /* farewell: no image is used any more, and no other keeper reads here. */
 void backlog_close(struct backlog *b, bool farewell);
 
-/* Takes all changes so far: the kept ones, the kernel's, and doubts, which are answered. */
+/* Takes all changes so far: the kept ones, those of the roots' paths (a swapped link), the kernel's,
+ * and doubts, which are answered. */
 void backlog_read(struct backlog *b);
 
 enum keeper_state {

@@ -50,8 +50,7 @@ static int start_image(struct one_image *i, struct loop *l)
 {
 	int rc = reader_init(&i->reader, &i->catalog);
 
-	if (rc == 0)
-		rc = scan_init(&i->scan, &i->catalog, &i->reader, NULL);
+	scan_init(&i->scan, &i->catalog, &i->reader, NULL);
 	if (rc == 0)
 		rc = variants_init(&i->variants, &i->catalog, l, 1);
 	i->catalog.gone = on_gone;

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,10 +24,12 @@ enum { LOOK_NOT, LOOK, LOOK_ANEW }; /* anew: watched from the start, with all be
 
 static void look_at_root(struct scan *s, unsigned root, uint8_t how)
 {
-	if (s->catalog->roots[root].path[0] == '\0')
+	struct catalog_root *r = &s->catalog->roots[root];
+
+	if (r->path[0] == '\0')
 		return;
-	if (s->looks[root] < how)
-		s->looks[root] = how;
+	if (r->look < how)
+		r->look = how;
 	s->any_look = true;
 }
 
@@ -38,15 +39,11 @@ static void look_all(struct scan *s, uint8_t how)
 		look_at_root(s, i, how);
 }
 
-int scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch)
+void scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch)
 {
 	*s = (struct scan){ .catalog = c, .reader = r, .watch = watch };
 	list_init(&s->todo);
-	s->looks = calloc(c->nroots + 1, sizeof(*s->looks));
-	if (s->looks == NULL)
-		return -ENOMEM;
 	look_all(s, LOOK_ANEW);
-	return 0;
 }
 
 static void close_dir(struct scan *s)
@@ -60,8 +57,6 @@ static void close_dir(struct scan *s)
 void scan_fini(struct scan *s)
 {
 	close_dir(s);
-	free(s->looks);
-	s->looks = NULL;
 }
 
 static void queue_dir(struct scan *s, struct catalog_dir *d)
@@ -97,7 +92,7 @@ unsigned scan_pending(const struct scan *s)
 	unsigned n = s->ntodo + (s->dir != NULL);
 
 	for (unsigned i = 0; s->any_look && i < s->catalog->nroots; i++)
-		n += s->looks[i] != LOOK_NOT;
+		n += s->catalog->roots[i].look != LOOK_NOT;
 	return n;
 }
 
@@ -136,10 +131,6 @@ static void enter_root(struct scan *s, unsigned root, int fd, const struct stat 
 		shut_root(s, r);
 		r->dev = st->st_dev;
 		r->ino = st->st_ino;
-		/* Workers follow the image's directory; at the start they have just opened their
-		 * own. */
-		if (r->looked)
-			catalog_news(s->catalog, 0);
 		if (fd >= 0 && cacheable(r, fd)) {
 			r->fd = fd;
 			fd = -1;
@@ -185,8 +176,23 @@ static void take_root(struct scan *s, unsigned root, bool anew)
 		take_root(s, root, true);
 		return;
 	}
+	r->readable = faccessat(AT_FDCWD, r->path, R_OK | X_OK, AT_EACCESS) == 0;
 	enter_root(s, root, fd, &st);
 	r->looked = true;
+}
+
+bool scan_root_moved(const struct scan *s, unsigned root)
+{
+	const struct catalog_root *r = &s->catalog->roots[root];
+	struct stat st;
+
+	/* One on the network might not answer; workers look at it themselves. */
+	if (r->path[0] == '\0' || !r->looked || (r->fd < 0 && r->ino != 0))
+		return false;
+	if (stat(r->path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return r->ino != 0;
+	return st.st_dev != r->dev || st.st_ino != r->ino ||
+	       (faccessat(AT_FDCWD, r->path, R_OK | X_OK, AT_EACCESS) == 0) != r->readable;
 }
 
 void scan_roots(struct scan *s)
@@ -195,9 +201,9 @@ void scan_roots(struct scan *s)
 		return;
 	s->any_look = false;
 	for (unsigned i = 0; i < s->catalog->nroots; i++) {
-		uint8_t how = s->looks[i];
+		uint8_t how = s->catalog->roots[i].look;
 
-		s->looks[i] = LOOK_NOT;
+		s->catalog->roots[i].look = LOOK_NOT;
 		if (how == LOOK_NOT)
 			continue;
 		take_root(s, i, how == LOOK_ANEW);

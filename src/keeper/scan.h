@@ -120,13 +120,12 @@ struct scan {
 	unsigned ntodo;
 	struct catalog_dir *dir; /* being listed, NULL: none */
 	DIR *stream;
-	uint8_t *looks; /* per root: checks due for its path */
-	bool any_look;
+	bool any_look;  /* checks of roots' paths are due */
 	int trouble; /* the machine's -errno since the last check, 0: none */
 };
 
-/* watch may be NULL. All must be scanned then. 0, or -ENOMEM. */
-int scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch);
+/* watch may be NULL. All must be scanned then. */
+void scan_init(struct scan *s, struct catalog *c, struct reader *r, struct tree_watch *watch);
 void scan_fini(struct scan *s);
 
 /* Marks all to be scanned, with root paths. */
@@ -137,6 +136,9 @@ void scan_change(struct scan *s, enum tree_change what, unsigned root, const cha
 
 /* d is about to be freed. */
 void scan_gone_dir(struct scan *s, struct catalog_dir *d);
+
+/* True if the root's path leads elsewhere since the last look, or may be read now, or no longer. */
+bool scan_root_moved(const struct scan *s, unsigned root);
 
 /* Renews roots that need it: then an image with their present state is due at once. */
 void scan_roots(struct scan *s);

@@ -61,7 +61,6 @@ struct tree_mark *tree_map_add_mark(struct tree_map *m, int wd)
 		return NULL;
 	*mark = (struct tree_mark){ .wd = wd };
 	list_init(&mark->dirs);
-	list_init(&mark->steps);
 	list_init(&mark->idle);
 	list_append(&m->idle, &mark->idle);
 	chains_enter(&m->marks, &mark->chain, mark_hash(m, wd));
@@ -70,7 +69,7 @@ struct tree_mark *tree_map_add_mark(struct tree_map *m, int wd)
 
 void tree_map_remove_mark(struct tree_map *m, struct tree_mark *mark)
 {
-	H2D_ASSERT(list_empty(&mark->dirs) && list_empty(&mark->steps));
+	H2D_ASSERT(list_empty(&mark->dirs));
 	chains_leave(&m->marks, &mark->chain);
 	list_remove(&mark->idle);
 	free(mark);
@@ -78,7 +77,7 @@ void tree_map_remove_mark(struct tree_map *m, struct tree_mark *mark)
 
 static void mark_changed(struct tree_map *m, struct tree_mark *mark)
 {
-	bool idle = list_empty(&mark->dirs) && list_empty(&mark->steps);
+	bool idle = list_empty(&mark->dirs);
 
 	if (idle == list_linked(&mark->idle))
 		return;
@@ -198,7 +197,7 @@ void tree_map_drop(struct tree_map *m, struct tree_dir *dir)
 	prune(m, dir);
 }
 
-static struct tree_dir *lookup(
+struct tree_dir *tree_map_find(
 	struct tree_map *m, struct tree_dir *dir, const char *path, bool make)
 {
 	struct tree_dir *child;
@@ -220,16 +219,6 @@ static struct tree_dir *lookup(
 		path = end;
 	}
 	return dir;
-}
-
-struct tree_dir *tree_map_find(struct tree_map *m, struct tree_dir *top, const char *path)
-{
-	return lookup(m, top, path, false);
-}
-
-struct tree_dir *tree_map_make(struct tree_map *m, struct tree_dir *top, const char *path)
-{
-	return lookup(m, top, path, true);
 }
 
 static bool leads_to(const struct tree_dir *dir, const struct tree_dir *below)
@@ -262,30 +251,6 @@ void tree_map_tie(struct tree_map *m, struct tree_dir *dir, struct tree_mark *ma
 	m->watched++;
 	list_append(&mark->dirs, &dir->of_mark);
 	mark_changed(m, mark);
-}
-
-int tree_map_add_step(struct tree_map *m, struct tree_mark *mark, const char *name, unsigned root,
-	struct list *steps)
-{
-	size_t n = name != NULL ? strlen(name) : 0;
-	struct tree_step *step = malloc(sizeof(*step) + n + 1);
-
-	if (step == NULL)
-		return -ENOMEM;
-	*step = (struct tree_step){ .mark = mark, .root = root };
-	memcpy(step->name, n > 0 ? name : "", n + 1);
-	list_append(&mark->steps, &step->of_mark);
-	list_append(steps, &step->of_root);
-	mark_changed(m, mark);
-	return 0;
-}
-
-void tree_map_remove_step(struct tree_map *m, struct tree_step *step)
-{
-	list_remove(&step->of_mark);
-	list_remove(&step->of_root);
-	mark_changed(m, step->mark);
-	free(step);
 }
 
 char *tree_dir_path(const struct tree_dir *dir, const char *name, char *buf)

@@ -31,18 +31,13 @@ enum {
 	SELF_GONE = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED,
 	CAME = IN_CREATE | IN_MOVED_TO,
 	WENT = IN_DELETE | IN_MOVED_FROM,
-	STEP_MASK = CAME | WENT | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF,
-	DIR_MASK = STEP_MASK | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR,
+	MASK = CAME | WENT | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MODIFY |
+	       IN_CLOSE_WRITE | IN_ONLYDIR | IN_EXCL_UNLINK,
 };
 
-/* A root's own path. */
-struct way_of_root {
-	char *path; /* NULL: not watched */
+struct watched_root {
+	const char *path; /* NULL: not watched */
 	struct tree_dir *top;
-	struct list steps;
-	uint64_t sum; /* of tree_way() */
-	bool changed; /* to be reported */
-	bool touched; /* to be reported if the path resolves otherwise */
 };
 
 struct tree_watch {
@@ -53,13 +48,12 @@ struct tree_watch {
 	struct timer idle;
 	struct tree_map map;
 	unsigned nroots;
-	bool root_events; /* some root is changed or touched */
 	bool lost;
 	bool telling;
 	bool said_short;
 	char path[TREE_PATH_MAX];
 	char buf[READ_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
-	struct way_of_root roots[];
+	struct watched_root roots[];
 };
 
 static void tell_change(
@@ -83,15 +77,6 @@ static void tell_of(
 		path[n] = '/';
 	}
 	tell_change(w, what, dir->root, path);
-}
-
-static void root_event(struct tree_watch *w, unsigned root, bool changed)
-{
-	if (changed)
-		w->roots[root].changed = true;
-	else
-		w->roots[root].touched = true;
-	w->root_events = true;
 }
 
 /* Removes at most max of them; returns how many. */
@@ -162,9 +147,9 @@ static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 {
 	bool gone = mask & SELF_GONE;
 
-	if (dir->parent == NULL) {
-		root_event(w, dir->root, gone);
-	} else if (!gone) {
+	if (dir->parent == NULL)
+		return;
+	if (!gone) {
 		if (look_at_access(w, dir))
 			tell_of(w, TREE_DIR, dir, NULL);
 	} else if (!(mask & IN_MOVE_SELF) || dir->parent->mark == NULL) {
@@ -174,26 +159,9 @@ static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 	}
 }
 
-static void on_steps(struct tree_watch *w, struct tree_mark *mark, const struct inotify_event *ev)
-{
-	bool self = ev->len == 0;
-	uint32_t interest = self ? SELF_GONE | IN_ATTRIB : CAME | WENT | IN_ATTRIB;
-
-	if (!(ev->mask & interest))
-		return;
-	LIST_FOREACH(node, &mark->steps) {
-		struct tree_step *s = LIST_ENTRY(node, struct tree_step, of_mark);
-
-		if (self || strcmp(s->name, ev->name) == 0)
-			root_event(w, s->root, !(ev->mask & IN_ATTRIB));
-	}
-}
-
-/* The kernel removed the watch: the file was deleted, or its file system unmounted. */
+/* The kernel removed the watch: the directory was deleted, or its file system unmounted. */
 static void on_ignored(struct tree_watch *w, struct tree_mark *mark)
 {
-	LIST_FOREACH(node, &mark->steps)
-		tree_map_remove_step(&w->map, LIST_ENTRY(node, struct tree_step, of_mark));
 	LIST_FOREACH(node, &mark->dirs)
 		tree_map_drop(&w->map, LIST_ENTRY(node, struct tree_dir, of_mark));
 	tree_map_remove_mark(&w->map, mark);
@@ -207,7 +175,6 @@ static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 		w->lost = true;
 	if (mark == NULL || w->lost)
 		return;
-	on_steps(w, mark, ev);
 	LIST_FOREACH(node, &mark->dirs) {
 		struct tree_dir *dir = LIST_ENTRY(node, struct tree_dir, of_mark);
 
@@ -222,47 +189,10 @@ static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 		on_ignored(w, mark);
 }
 
-static void forget_root(struct tree_watch *w, struct way_of_root *r)
+static void forget_root(struct tree_watch *w, struct watched_root *r)
 {
-	LIST_FOREACH(node, &r->steps)
-		tree_map_remove_step(&w->map, LIST_ENTRY(node, struct tree_step, of_root));
 	tree_map_free_top(&w->map, &r->top);
-	free(r->path);
-	*r = (struct way_of_root){ 0 };
-	list_init(&r->steps);
-}
-
-static int no_step(void *ctx, int fd, const char *name)
-{
-	(void)ctx, (void)fd, (void)name;
-	return 0;
-}
-
-static bool leads_elsewhere(const struct way_of_root *r)
-{
-	uint64_t sum;
-
-	tree_way(r->path, no_step, NULL, &sum);
-	return sum != r->sum;
-}
-
-/* Reports the combined meaning of the events read. */
-static void tell_rest(struct tree_watch *w)
-{
-	bool roots = w->root_events, lost = w->lost;
-
-	w->root_events = w->lost = false;
-	for (unsigned i = 0; lost && i < w->nroots; i++)
-		forget_root(w, &w->roots[i]);
-	if (lost)
-		tell_change(w, TREE_LOST, 0, "/");
-	for (unsigned i = 0; roots && !lost && i < w->nroots; i++) {
-		struct way_of_root *r = &w->roots[i];
-
-		if (r->changed || (r->touched && r->path != NULL && leads_elsewhere(r)))
-			tell_change(w, TREE_ROOT, i, "/");
-		r->changed = r->touched = false;
-	}
+	r->path = NULL;
 }
 
 void tree_watch_read(struct tree_watch *w)
@@ -286,7 +216,12 @@ void tree_watch_read(struct tree_watch *w)
 		}
 		queued -= (int)n;
 	}
-	tell_rest(w);
+	if (w->lost) {
+		w->lost = false;
+		for (unsigned i = 0; i < w->nroots; i++)
+			forget_root(w, &w->roots[i]);
+		tell_change(w, TREE_LOST, 0, "/");
+	}
 	arm_idle(w);
 }
 
@@ -309,8 +244,6 @@ struct tree_watch *tree_watch_new(struct loop *loop, unsigned nroots, tree_chang
 	w->events.fn = on_readable;
 	timer_init(&w->idle, on_idle);
 	w->nroots = nroots;
-	for (unsigned i = 0; i < nroots; i++)
-		list_init(&w->roots[i].steps);
 	rc = tree_map_init(&w->map);
 	if (rc < 0) {
 		free(w);
@@ -345,16 +278,16 @@ void tree_watch_free(struct tree_watch **watch)
 }
 
 /* NULL with errno. inotify_add_watch(2) takes no descriptor, but a magic link to its file. */
-static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
+static struct tree_mark *add_watch(struct tree_watch *w, int fd)
 {
 	struct tree_mark *mark;
 	char path[32];
 	int wd;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* An inode has only one watch: overlapping roots add to its events. */
+	/* An inode has only one watch, also in overlapping roots. */
 	do {
-		wd = inotify_add_watch(w->events.fd, path, mask | IN_MASK_ADD);
+		wd = inotify_add_watch(w->events.fd, path, MASK);
 	} while (wd < 0 && errno == ENOSPC && remove_idle(w, IDLE_BATCH) > 0);
 	if (wd < 0) {
 		if (errno == ENOSPC && !w->said_short) {
@@ -374,43 +307,17 @@ static struct tree_mark *add_watch(struct tree_watch *w, int fd, uint32_t mask)
 	return mark;
 }
 
-struct steps {
-	struct tree_watch *w;
-	unsigned root;
-};
-
-static int add_step(void *ctx, int fd, const char *name)
+void tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path)
 {
-	struct steps *s = ctx;
-	struct tree_watch *w = s->w;
-	struct tree_mark *mark = add_watch(w, fd, STEP_MASK);
-
-	/* A directory that may be searched need not be readable. */
-	if (mark == NULL)
-		return errno == EACCES ? 0 : -errno;
-	return tree_map_add_step(&w->map, mark, name, s->root, &w->roots[s->root].steps);
-}
-
-int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path)
-{
-	struct steps s = { w, root };
-	struct way_of_root *r = &w->roots[root];
-	char *path = strdup(root_path);
-	int rc;
-
 	H2D_ASSERT(!w->telling && root < w->nroots);
-	if (path == NULL)
-		return -ENOMEM;
-	forget_root(w, r);
-	r->path = path;
-	rc = tree_way(path, add_step, &s, &r->sum);
+	forget_root(w, &w->roots[root]);
+	w->roots[root].path = root_path;
 	arm_idle(w);
-	return rc;
 }
 
 int tree_watch_dir(struct tree_watch *w, unsigned root, const char *path, int dirfd)
 {
-	struct way_of_root *r = &w->roots[root];
+	struct watched_root *r = &w->roots[root];
 	struct tree_mark *mark;
 	struct tree_dir *dir;
 
@@ -419,12 +326,12 @@ int tree_watch_dir(struct tree_watch *w, unsigned root, const char *path, int di
 		return -ENOENT;
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	mark = add_watch(w, dirfd, DIR_MASK | IN_EXCL_UNLINK);
+	mark = add_watch(w, dirfd);
 	if (mark == NULL)
 		return -errno;
 	if (r->top == NULL)
 		r->top = tree_dir_top(root);
-	dir = r->top != NULL ? tree_map_make(&w->map, r->top, path) : NULL;
+	dir = r->top != NULL ? tree_map_find(&w->map, r->top, path, true) : NULL;
 	if (dir != NULL) {
 		tree_map_tie(&w->map, dir, mark);
 		dir->readable = faccessat(dirfd, "", R_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
@@ -439,7 +346,7 @@ void tree_watch_forget(struct tree_watch *w, unsigned root, const char *path)
 
 	H2D_ASSERT(!w->telling && root < w->nroots);
 	if (w->roots[root].top != NULL)
-		dir = tree_map_find(&w->map, w->roots[root].top, path);
+		dir = tree_map_find(&w->map, w->roots[root].top, path, false);
 	if (dir != NULL)
 		tree_map_drop(&w->map, dir);
 	arm_idle(w);

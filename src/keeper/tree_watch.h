@@ -16,38 +16,18 @@
 #include "keeper/catalog.h"
 
 /*
- * tree_way: resolves a root's path one component at a time, like the kernel (path_resolution(7)),
- * and shows each directory and link on the way. Called by tree_watch.c.
- */
-
-/*
- * fd is an O_PATH descriptor, good for the call: of a directory in which name is looked up next,
- * or, with name NULL, of a symbolic link that is followed next, or of the directory where the way
- * ends. Not 0 ends the walk.
- */
-typedef int tree_way_fn(void *ctx, int fd, const char *name);
-
-/*
- * Walks path. Returns fn's result, else 0: a dangling path is shown as far as it leads. *sum
- * identifies the way: it changes with the files on it, with its end, and with this process's
- * permission to read and search directories on it.
- */
-int tree_way(const char *path, tree_way_fn *fn, void *ctx, uint64_t *sum);
-
-/*
  * tree_map: the directories watched by an inotify descriptor, and their names. A mark is one watch,
- * of one inode; a dir is a name of it in a root; a step ties a root's own path to it. Both kinds
- * find their mark, and a mark finds all of them, since roots may overlap. It makes no system calls:
- * tree_watch.c does.
+ * of one inode; a dir is a name of it in a root. A dir finds its mark, and a mark all of its dirs,
+ * since roots may overlap. It makes no system calls: tree_watch.c does.
  */
 
 enum { TREE_PATH_MAX = PATH_MAX + NAME_MAX + 2 }; /* of a directory, a name in it, a slash, NUL */
 
-/* A kernel's watch. Without dirs and steps it is idle: to be removed later, or reused. */
+/* A kernel's watch. Without dirs it is idle: to be removed later, or reused. */
 struct tree_mark {
 	struct chain chain;
 	int wd;
-	struct list dirs, steps, idle;
+	struct list dirs, idle;
 };
 
 /* A directory in a root; watched itself, or only leading to one that is. */
@@ -63,14 +43,6 @@ struct tree_dir {
 	char name[];
 };
 
-/* An event of mark for name, or for the marked file itself, may change the root's directory. */
-struct tree_step {
-	struct list of_mark, of_root;
-	struct tree_mark *mark;
-	unsigned root;
-	char name[]; /* empty: the marked file alone */
-};
-
 struct tree_map {
 	struct chains marks, dirs;
 	unsigned watched; /* dirs with a mark */
@@ -80,7 +52,7 @@ struct tree_map {
 /* 0, or -ENOMEM. */
 int tree_map_init(struct tree_map *m);
 
-/* Frees the marks; dirs and steps must be freed already. */
+/* Frees the marks; dirs must be freed already. */
 void tree_map_fini(struct tree_map *m);
 
 /* NULL: no such watch. */
@@ -102,11 +74,10 @@ void tree_map_free_top(struct tree_map *m, struct tree_dir **top);
 struct tree_dir *tree_map_child(
 	const struct tree_map *m, const struct tree_dir *parent, const char *name, size_t n);
 
-/* The directory of path, "/" or "/dir/", below top; NULL: unknown. */
-struct tree_dir *tree_map_find(struct tree_map *m, struct tree_dir *top, const char *path);
-
-/* Finds or makes it and its parents. NULL: no memory. */
-struct tree_dir *tree_map_make(struct tree_map *m, struct tree_dir *top, const char *path);
+/* The directory of path, "/" or "/dir/", below top; make: with its parents, if it is unknown. NULL:
+ * unknown, or no memory. */
+struct tree_dir *tree_map_find(
+	struct tree_map *m, struct tree_dir *top, const char *path, bool make);
 
 /*
  * Gives dir its mark. Removes their former ties: another mark of dir's with all below it, another
@@ -120,11 +91,6 @@ void tree_map_tie(struct tree_map *m, struct tree_dir *dir, struct tree_mark *ma
  */
 void tree_map_drop(struct tree_map *m, struct tree_dir *dir);
 
-/* Ties name (NULL: none) at mark to a root, whose list of steps is steps. 0, or -ENOMEM. */
-int tree_map_add_step(struct tree_map *m, struct tree_mark *mark, const char *name, unsigned root,
-	struct list *steps);
-void tree_map_remove_step(struct tree_map *m, struct tree_step *step);
-
 /* Writes dir's path into buf of TREE_PATH_MAX bytes, then name (NULL: none). Returns its
  * beginning. */
 char *tree_dir_path(const struct tree_dir *dir, const char *name, char *buf);
@@ -133,8 +99,8 @@ enum tree_change {
 	TREE_FILE, /* path, "/dir/name": came, went, or its content or attributes changed */
 	TREE_DIR,  /* path, "/dir/": came, went, moved, or its permission to read changed: check all
 		    * below it */
-	TREE_ROOT, /* the root's path names another directory now (a swapped link), or none; path is
-		    * "/" */
+	TREE_ROOT, /* the root's path names another directory now (a swapped link), or none, or may be
+		    * read now, or no longer; path is "/". Not told by tree_watch: see backlog_read() */
 	TREE_LOST, /* events were lost: check all; root and path are unused */
 };
 
@@ -143,8 +109,7 @@ enum tree_change {
  * takes notes and acts later: it may not call functions of tree_watch.
  *
  * After TREE_DIR, watch and read the directory again, and those below; their watches were dropped.
- * After TREE_ROOT, tree_watch_root() again, then the directories. After TREE_LOST all watches were
- * dropped: every root again.
+ * After TREE_LOST all watches were dropped: every root again.
  */
 typedef void tree_change_fn(void *ctx, enum tree_change what, unsigned root, const char *path);
 
@@ -155,14 +120,9 @@ struct tree_watch *tree_watch_new(
 	struct loop *loop, unsigned nroots, tree_change_fn *fn, void *ctx);
 void tree_watch_free(struct tree_watch **w);
 
-/*
- * Watches the way of root's path: every symbolic link on it, and the directory of each component,
- * so that a swap or a late appearance of the path is reported as TREE_ROOT. Call it before opening
- * the path. Called again after a TREE_ROOT, it resolves the path again; watches below are dropped.
- * A dangling path is no error, nor is an unreadable directory on the way (its changes are not
- * reported). 0, or -errno: -ENOSPC as below.
- */
-int tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path);
+/* Begins anew with a root, whose path stays: watches below are dropped. Its own directory is not
+ * watched: whether path still leads to it is for the caller to find. */
+void tree_watch_root(struct tree_watch *w, unsigned root, const char *root_path);
 
 /*
  * Watches one directory, open at dirfd (O_PATH will do), called path ("/", "/dir/"), in a root that

@@ -35,7 +35,7 @@ static unsigned read_all(const struct image_head *h, const uint8_t *const *segme
 		for (int k = 0; k < IMAGE_VARIANTS; k++)
 			total += sum(segments[e->variants[k].segment] + e->variants[k].at,
 				e->variants[k].n);
-		total += sum(strings + e->type.at, e->bare_type);
+		total += sum(strings + e->type.at, e->type.n);
 		total += found != NULL ? found->body.n : 0;
 	}
 	for (uint32_t i = 0; i < h->nroots; i++)

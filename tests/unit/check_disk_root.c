@@ -180,23 +180,6 @@ TEST(swapped_while_it_waits)
 	ck_assert_int_eq(open_fds(), before);
 }
 
-/* What an image says of the directory it was made of. */
-TEST(doubted)
-{
-	const struct disk_root *root = unit_files->disk->trees[0].root;
-
-	swap("two");
-	age(0);
-	disk_doubt(unit_files->disk, 0, root->dev, root->ino);
-	expect("one");
-	disk_doubt(unit_files->disk, 0, root->dev, root->ino + 1);
-	expect("two");
-	ck_assert(!unit_files->disk->trees[0].doubted);
-	age(0);
-	disk_doubt(unit_files->disk, 0, 0, 0);
-	ck_assert(unit_files->disk->trees[0].doubted);
-}
-
 /* A look that fails for another reason than the path says nothing about it. */
 TEST(keeps_what_it_has)
 {

@@ -84,8 +84,8 @@ static void wait_told(enum tree_change what, unsigned root, const char *path)
 	}
 }
 
-/* All that the kernel has queued, and nothing but that was told: "0/a" (a file), "0/dir/", "0
- * root". */
+/* All that the kernel has queued, and nothing but that was told: "0/a" (a file),
+ * "0/dir/". */
 #define expect(...) expect_at(__LINE__, __VA_ARGS__)
 
 static void expect_at(int line, const char *first, ...)
@@ -100,7 +100,7 @@ static void expect_at(int line, const char *first, ...)
 	va_end(ap);
 	for (unsigned i = 0; i < ntold; i++)
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u%s\n", told[i].root,
-			told[i].what == TREE_ROOT ? " root" : told[i].path);
+			told[i].path);
 	ck_assert_msg(strcmp(got, want) == 0, "line %d: told\n%sinstead of\n%s", line, got, want);
 	forget_told();
 }
@@ -117,7 +117,10 @@ static int dir_watch(unsigned root, const char *path, const char *name)
 
 static void root_watch(unsigned root, const char *name)
 {
-	ck_assert_int_eq(tree_watch_root(watch, root, tree_path(name)), 0);
+	static char paths[ROOTS][512];
+
+	snprintf(paths[root], sizeof(paths[root]), "%s", tree_path(name));
+	tree_watch_root(watch, root, paths[root]);
 }
 
 static void move(const char *from, const char *to)
@@ -252,163 +255,11 @@ TEST(permissions_of_a_user)
 		/* Not searched: names can be had, files cannot. */
 		ck_assert_int_eq(chmod(tree_path("root/a/b"), 0644), 0);
 		expect("0/a/b/", NULL);
-		ck_assert_int_eq(chmod(tree_path("root"), 0), 0);
-		expect("0 root", NULL);
-		root_watch(0, "root");
-		ck_assert_int_eq(chmod(tree_path("root"), 0755), 0);
-		expect("0 root", NULL);
-		/* The way leads through a directory that may not be read. */
-		tree_dir("dark");
-		tree_dir("dark/root");
-		ck_assert_int_eq(chmod(tree_path("dark"), 0711), 0);
-		root_watch(1, "dark/root");
-		ck_assert_int_eq(chmod(tree_path("dark"), 0311), 0);
-		root_watch(1, "dark/root");
-		forget_told();
-		move("dark/root", "dark/toor");
-		expect("1 root", NULL);
-		root_watch(1, "dark/root");
-		forget_told();
-		ck_assert_int_eq(chmod(tree_path("dark"), 0755), 0);
-		expect("1 root", NULL);
 		fflush(NULL);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-}
-
-/* The root's path leads from "current" by "link" to one of two releases. */
-static void swap(const char *target, const char *name)
-{
-	tree_link(target, "swap.new");
-	move("swap.new", name);
-}
-
-TEST(root_is_a_link)
-{
-	tree_dir("releases");
-	tree_dir("releases/41");
-	tree_dir("releases/42");
-	tree_dir("releases/42/d");
-	tree_link("releases/41", "current");
-	root_watch(0, "current");
-	ck_assert_int_eq(dir_watch(0, "/", "current"), 0);
-	forget_told();
-	swap("releases/42", "current");
-	expect("0 root", NULL);
-	root_watch(0, "current");
-	ck_assert_uint_eq(tree_watch_count(watch), 0);
-	ck_assert_int_eq(dir_watch(0, "/", "current"), 0);
-	ck_assert_int_eq(dir_watch(0, "/d/", "current/d"), 0);
-	forget_told();
-	tree_text("current/d/f", "");
-	expect("0/d/f", NULL);
-	/* The one before is none of ours any more. */
-	tree_text("releases/41/f", "");
-	expect(NULL, NULL);
-	ck_assert_int_eq(rmdir(tree_path("releases/41/nothing")), -1);
-	/* A burst is told once. */
-	for (int i = 0; i < 10; i++)
-		swap(i % 2 == 0 ? "releases/41" : "releases/42", "current");
-	tree_watch_read(watch);
-	ck_assert(was_told(TREE_ROOT, 0, "/"));
-	ck_assert_uint_eq(calls, 1);
-	forget_told();
-	/* What it leads to is moved away, and the way to that. */
-	move("releases/42", "releases/43");
-	expect("0 root", NULL);
-	root_watch(0, "current");
-	move("releases/43", "releases/42");
-	expect("0 root", NULL);
-	root_watch(0, "current");
-	move("releases", "released");
-	expect("0 root", NULL);
-	root_watch(0, "current");
-	forget_told();
-	move("released", "releases");
-	expect("0 root", NULL);
-}
-
-TEST(links_on_the_way)
-{
-	char absolute[512];
-
-	tree_dir("one");
-	tree_dir("one/sub");
-	tree_dir("one/sub/www");
-	tree_dir("two");
-	tree_dir("two/sub");
-	tree_dir("two/sub/www");
-	tree_link("one", "first");
-	snprintf(absolute, sizeof(absolute), "%s/first", tree);
-	tree_link(absolute, "second");
-	tree_link("second/../first/./sub", "third");
-	root_watch(0, "third//www/");
-	forget_told();
-	swap("two", "first");
-	expect("0 root", NULL);
-	root_watch(0, "third/www");
-	forget_told();
-	swap("one", "second");
-	expect("0 root", NULL);
-	root_watch(0, "third/www");
-	forget_told();
-	swap("one/sub", "third");
-	expect("0 root", NULL);
-	root_watch(0, "third/www");
-	forget_told();
-	swap("two", "first");
-	expect(NULL, NULL);
-	/* What has the same name elsewhere is nothing to it. */
-	tree_dir("two/www");
-	tree_dir("one/www");
-	expect(NULL, NULL);
-	ck_assert_int_eq(rmdir(tree_path("one/sub/www")), 0);
-	expect("0 root", NULL);
-}
-
-TEST(root_comes_and_goes)
-{
-	root_watch(0, "not/yet/there");
-	forget_told();
-	tree_dir("other");
-	expect(NULL, NULL);
-	tree_dir("not");
-	expect("0 root", NULL);
-	root_watch(0, "not/yet/there");
-	tree_dir("not/yet");
-	tree_dir("not/yet/there");
-	expect("0 root", NULL);
-	root_watch(0, "not/yet/there");
-	ck_assert_int_eq(dir_watch(0, "/", "not/yet/there"), 0);
-	tree_text("not/yet/there/f", "");
-	expect("0/f", NULL);
-	ck_assert_int_eq(unlink(tree_path("not/yet/there/f")), 0);
-	ck_assert_int_eq(rmdir(tree_path("not/yet/there")), 0);
-	expect("0/f", "0 root", NULL);
-	ck_assert_uint_eq(tree_watch_count(watch), 0);
-	/* The same inode number may come back at once. */
-	root_watch(0, "not/yet/there");
-	tree_dir("not/yet/there");
-	expect("0 root", NULL);
-	/* A file in its place, a link to itself. */
-	root_watch(0, "not/yet/there");
-	ck_assert_int_eq(rmdir(tree_path("not/yet/there")), 0);
-	tree_text("not/yet/there", "");
-	expect("0 root", NULL);
-	root_watch(0, "not/yet/there");
-	swap("there", "not/yet/there");
-	expect("0 root", NULL);
-	root_watch(0, "not/yet/there");
-	ck_assert_int_eq(unlink(tree_path("not/yet/there")), 0);
-	tree_dir("not/yet/there");
-	expect("0 root", NULL);
-	/* All that could be watched was watched. */
-	ck_assert_int_eq(tree_watch_root(watch, 5, "/"), 0);
-	ck_assert_int_eq(tree_watch_root(watch, 4, "."), 0);
-	ck_assert_int_eq(dir_watch(3, "/", "not"), -ENOENT);
-	ck_assert_int_eq(dir_watch(6, "/", "not"), -ENOENT);
 }
 
 TEST(by_the_loop)
@@ -419,9 +270,6 @@ TEST(by_the_loop)
 	ntold = 0;
 	move("root/a", "root/c");
 	wait_told(TREE_DIR, 0, "/c/");
-	ntold = 0;
-	move("root", "toor");
-	wait_told(TREE_ROOT, 0, "/");
 }
 
 /* What was forgotten is removed in the kernel, a while later, or is used again. */
@@ -517,8 +365,6 @@ TEST(overflow)
 	ck_assert_int_eq(dir_watch(0, "/a/", "root/a"), 0);
 	tree_text("root/a/f", "");
 	expect("0/a/f", NULL);
-	move("root", "toor");
-	expect("0 root", NULL);
 	ck_assert_uint_eq(nlost, 1);
 }
 
@@ -614,11 +460,7 @@ static int without_watches(void)
 		rc = dir_watch(0, path, name);
 	}
 	ck_assert_int_eq(rc, -ENOSPC);
-	ck_assert_int_eq(tree_watch_root(watch, 1, tree_path("root/99")), 0);
 	ck_assert_int_eq(dir_watch(0, path, name), -ENOSPC);
-	tree_dir("one");
-	tree_dir("one/two");
-	ck_assert_int_eq(tree_watch_root(watch, 1, tree_path("one/two")), -ENOSPC);
 	/* Those that there are go on; and what was forgotten makes room at once. */
 	forget_told();
 	tree_text("root/0/f", "");
@@ -650,12 +492,8 @@ static int mounted(void)
 	expect("0/a/f", NULL);
 	ck_assert_int_eq(umount(tree_path("mount")), 0);
 	tree_watch_read(watch);
-	ck_assert(was_told(TREE_ROOT, 0, "/") && was_told(TREE_DIR, 0, "/a/"));
+	ck_assert(was_told(TREE_DIR, 0, "/a/"));
 	ck_assert_uint_eq(tree_watch_count(watch), 0);
-	forget_told();
-	root_watch(0, "mount/top");
-	tree_dir("mount/top");
-	expect("0 root", NULL);
 	return 0;
 }
 
