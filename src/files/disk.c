@@ -97,8 +97,7 @@ static int open_roots(struct disk *d, const struct doc_roots *conf)
 	return 0;
 }
 
-struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
-	struct doubt_client *doubts)
+struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf)
 {
 	struct disk *d = calloc(1, sizeof(*d));
 	int rc = -ENOMEM;
@@ -106,7 +105,6 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	if (d == NULL)
 		return NULL;
 	d->offload = o;
-	d->doubts = doubts;
 	d->max_file_size = conf->max_file_size;
 	d->escapes = conf->escapes;
 	d->uploads = &conf->uploads;
@@ -313,48 +311,12 @@ ssize_t disk_file_read_now(struct disk_file *f, char *to, size_t n, uint64_t at)
 	return errno == EAGAIN || errno == EOPNOTSUPP ? 0 : -errno;
 }
 
-/* A doubt whose answer is not awaited. */
-struct told {
-	struct doubt doubt;
-	char path[];
-};
-
-static void told(struct doubt *d)
-{
-	free(LIST_ENTRY(d, struct told, doubt));
-}
-
-/*
- * Tells the keeper, too: the kernel may not have, for a write through a mapping or another name. If
- * memory is out, its next scan finds it.
- */
-static void tell_changed(struct disk_file *f)
-{
-	size_t cut = disk_file_extend(f, f->coding), n = strlen(f->path);
-	struct told *t = calloc(1, sizeof(*t) + n);
-
-	if (t != NULL) {
-		memcpy(t->path, f->path, n);
-		t->doubt = (struct doubt){
-			.dev = f->root->dev,
-			.ino = f->root->ino,
-			.path = slice_of(t->path, n),
-			.done = told,
-		};
-		if (!doubt_client_ask(f->disk->doubts, &t->doubt))
-			free(t);
-	}
-	disk_file_cut(f, cut);
-}
-
 void disk_file_fail(struct disk_file *f, int rc)
 {
 	disk_file_go(f, DISK_FAILED);
-	if (rc == -EAGAIN) {
+	if (rc == -EAGAIN)
 		log_peer(LEVEL_INFO, "%s: changed during the response; cutting it off", f->path);
-		tell_changed(f);
-	} else {
+	else
 		log_peer(LEVEL_ERROR, "%s: reading: %s; cutting off the response", f->path,
 			strerror(-rc));
-	}
 }

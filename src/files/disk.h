@@ -13,7 +13,6 @@
 #include "base/ref.h"
 #include "base/states.h"
 #include "event/offload.h"
-#include "files/doubt_client.h"
 #include "files/places.h"
 #include "http/coding.h"
 #include "image/beneath.h"
@@ -72,7 +71,6 @@ struct disk_tree {
 
 struct disk {
 	struct offload *offload;
-	struct doubt_client *doubts;
 	uint64_t max_file_size; /* largest file whose entity tag is of its content */
 	struct disk_tree *trees;
 	unsigned ntrees;
@@ -170,7 +168,8 @@ struct disk_file {
 	struct disk_root *root;  /* one reference held */
 	struct disk_root *newer; /* the other directory that the look found */
 	uint64_t asked_ms;       /* clock_ms() of the order to the thread */
-	int fd, result;
+	int fd;                  /* -1: only its facts are known */
+	int result;
 	enum beneath_kind kind;
 	int64_t seen_ns; /* coarse wall clock before file_id was taken */
 	struct disk_buf *buf;
@@ -183,8 +182,7 @@ struct disk_file {
 };
 
 /* Looks at the roots; a missing one may come later. NULL with errno. */
-struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf,
-	struct doubt_client *doubts);
+struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf);
 
 /* Frees kept buffers. */
 void disk_trim(struct disk *d);
@@ -213,12 +211,6 @@ void disk_file_beside(struct disk_file *f, enum coding coding, bool wanted);
  * than regular files; another -errno; DISK_LATER.
  */
 int disk_file_open(struct disk_file *f);
-
-/* True: the file is open. Otherwise only its facts are known. */
-static inline bool disk_file_is_open(const struct disk_file *f)
-{
-	return f->fd >= 0;
-}
 
 /* Looks for it again, when it has a place: then it is open, if it still exists. */
 int disk_file_open_in_turn(struct disk_file *f);

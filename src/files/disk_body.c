@@ -14,6 +14,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/disk.h"
+#include "image/memfd.h"
 #include "request/pace.h"
 
 enum {
@@ -28,23 +29,6 @@ enum {
 };
 
 /* --- is it the same? -------------------------------------------------------------------------- */
-
-/* Reads all n bytes: 0, -EAGAIN if there are fewer, -errno. */
-static int read_all(struct disk_file *f, char *to, size_t n, uint64_t at)
-{
-	while (n > 0) {
-		ssize_t got = pread(f->fd, to, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EAGAIN;
-		to += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
 
 static int look_at_file(const struct disk_file *f, struct file_id *now)
 {
@@ -93,7 +77,8 @@ static bool is_there(struct disk_file *f, const struct disk_sample *s)
 {
 	char bytes[DISK_SAMPLE];
 
-	return read_all(f, bytes, s->n, s->at) == 0 && memcmp(bytes, s->bytes, s->n) == 0;
+	return memfd_read(f->fd, bytes, s->n, (off_t)s->at) == 0 &&
+	       memcmp(bytes, s->bytes, s->n) == 0;
 }
 
 /*
@@ -106,7 +91,7 @@ static bool is_the_same(struct disk_file *f)
 
 	if (f->first.n > 0)
 		return is_there(f, &f->first) && is_there(f, &f->last);
-	if (f->etag.n == 0 || etag_is_weak(&f->etag))
+	if (f->etag.n == 0 || f->etag.text[0] == 'W')
 		return true;
 	return f->file_id.size <= f->disk->max_file_size &&
 	       etag_of_fd(f->fd, f->file_id.size, &now) == 0 &&
@@ -370,7 +355,7 @@ static void disk_read_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
 
-	f->result = read_all(f, f->buf->data, f->piece, f->off);
+	f->result = memfd_read(f->fd, f->buf->data, f->piece, (off_t)f->off);
 	if (f->result == 0)
 		f->result = check_closely(f);
 }

@@ -78,7 +78,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	if (rc == 0 && f->charsets == NULL)
 		rc = -ENOMEM;
 	if (rc == 0) {
-		f->disk = disk_new(l, o, conf, &f->doubts);
+		f->disk = disk_new(l, o, conf);
 		rc = f->disk != NULL ? 0 : -errno;
 	}
 	if (rc < 0) {

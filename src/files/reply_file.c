@@ -315,7 +315,7 @@ static void opened(struct disk_file *file, int rc);
 /* A file without a place is answered for if it is not sent, else opened in its turn. */
 static void answer_with_file(struct file_reply *a, struct disk_file *file)
 {
-	if (disk_file_is_open(file) || !reply_disk_sends(a, file)) {
+	if (file->fd >= 0 || !reply_disk_sends(a, file)) {
 		disk_file_sample_first(file);
 		disk_file_begin(file);
 		reply_disk_send(a, file);

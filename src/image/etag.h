@@ -25,11 +25,6 @@ static inline struct slice etag_slice(const struct etag *e)
 	return slice_of(e->text, e->n);
 }
 
-static inline bool etag_is_weak(const struct etag *e)
-{
-	return e->text[0] == 'W';
-}
-
 /* By its size and time; seen_ns: file_id_clock_ns() just before id was taken. form: of several of
  * one file, each with its own tag. */
 void etag_of_file(const struct file_id *id, int64_t seen_ns, struct slice form, struct etag *e);

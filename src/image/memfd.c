@@ -63,6 +63,24 @@ int memfd_write(int fd, const void *p, size_t n, off_t at)
 	return 0;
 }
 
+int memfd_read(int fd, void *p, size_t n, off_t at)
+{
+	char *to = p;
+
+	while (n > 0) {
+		ssize_t got = pread(fd, to, n, at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		to += got;
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
 int memfd_seal(int fd, bool keep_writer)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;

@@ -15,8 +15,10 @@ int memfd_new(const char *name);
  * -errno. */
 int memfd_map(const char *name, size_t size, void **map);
 
-/* Writes all n bytes at offset at. 0, or -errno. */
+/* Write and read all n bytes at offset at, of any file. 0; -EAGAIN: there are fewer to read;
+ * -errno. */
 int memfd_write(int fd, const void *p, size_t n, off_t at);
+int memfd_read(int fd, void *p, size_t n, off_t at);
 
 /*
  * Seals content and size for good and returns a descriptor for reading, or -errno; fd is closed,

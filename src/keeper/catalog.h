@@ -239,7 +239,6 @@ struct catalog_file {
 struct catalog_root {
 	const char *path, *charset; /* as configured */
 	int fd;                     /* of the directory, -1: none, or not cached */
-	bool looked;                /* at the path, at least once */
 	uint8_t look;               /* scan's: check due for the path */
 	bool missing;               /* and logged */
 	bool readable;              /* and searchable, at the last look */

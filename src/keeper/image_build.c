@@ -286,12 +286,6 @@ void image_build_tick(const struct built_image *img, uint64_t ms)
 	__atomic_store_n(&img->marks->tick_ms, ms, __ATOMIC_RELEASE);
 }
 
-void image_build_revoke(const struct built_image *img)
-{
-	/* Too old at any uptime, also for a reader whose clock is one long turn behind. */
-	image_build_tick(img, clock_now_ms() - (UINT64_MAX >> 2));
-}
-
 void image_build_let_go(struct built_image *img)
 {
 	for (int i = 0; i < IMAGE_FDS && img->catalog != NULL; i++) {

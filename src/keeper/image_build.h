@@ -35,9 +35,6 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 /* Tells the readers of img that all changes up to ms (CLOCK_MONOTONIC) are marked. */
 void image_build_tick(const struct built_image *img, uint64_t ms);
 
-/* No reader uses img for another request. */
-void image_build_revoke(const struct built_image *img);
-
 /* Closes our descriptors, so that life reports when others have closed theirs. Idempotent. */
 void image_build_let_go(struct built_image *img);
 

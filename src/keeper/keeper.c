@@ -42,7 +42,10 @@ struct keeper {
 	struct doc_roots conf; /* of args, with a max_size that images can hold */
 	struct loop loop;
 	struct sig sig;
-	struct master_link master;
+	struct ctl_link ctl;     /* to the master */
+	int error_log;           /* the log's descriptor, -1 or 0: not ours to close */
+	struct cache_facts told; /* the facts last sent to the master, and when */
+	uint64_t told_ms;
 	struct timer tick;
 	struct timer wake; /* for the next timed work */
 	struct timer rescan;
@@ -100,49 +103,52 @@ static bool walking(const struct keeper *k)
 	       k->reader.file != NULL;
 }
 
-static void gather(const struct keeper *k, struct cache_facts *f)
+static void keeper_tell(struct keeper *k)
 {
 	const struct built_image *img =
 		k->publish.newest != NULL ? &k->publish.newest->image : NULL;
-
-	*f = (struct cache_facts){ .v = {
-					   [CACHE_FACT_entries] = img != NULL ? img->nentries : 0,
-					   [CACHE_FACT_content] = img != NULL ? img->content : 0,
-					   [CACHE_FACT_images] = publish_alive(&k->publish),
-					   [CACHE_FACT_segments] = k->segments.n,
-					   [CACHE_FACT_segment_bytes] = k->segments.bytes,
-					   [CACHE_FACT_watches] =
-						   k->watch != NULL ? tree_watch_count(k->watch)
-								    : 0,
-					   [CACHE_FACT_pending] =
-						   scan_pending(&k->scan) +
-						   reader_pending(&k->reader) +
-						   variants_pending(&k->variants) +
-						   (k->publish.due_ms != 0) +
-						   (k->catalog.news_ms != CATALOG_NEVER) +
-						   (k->state == KEEPER_WALK),
-					   [CACHE_FACT_unsettled] = k->reader.n[READER_SETTLE],
-					   [CACHE_FACT_compressed] = k->variants.compressed,
-					   [CACHE_FACT_adopted] = k->nwarm,
-				   } };
-}
-
-static void keeper_tell(struct keeper *k)
-{
-	struct cache_facts facts;
+	struct ctl_msg msg = { .type = CTL_CACHE, .generation = k->args->generation };
+	uint64_t *v = msg.facts.v;
 
 	if (!works(k))
 		return;
-	gather(k, &facts);
-	process_use_read(&facts.use);
-	master_link_tell(&k->master, &facts);
+	v[CACHE_FACT_entries] = img != NULL ? img->nentries : 0;
+	v[CACHE_FACT_content] = img != NULL ? img->content : 0;
+	v[CACHE_FACT_images] = publish_alive(&k->publish);
+	v[CACHE_FACT_segments] = k->segments.n;
+	v[CACHE_FACT_segment_bytes] = k->segments.bytes;
+	v[CACHE_FACT_watches] = k->watch != NULL ? tree_watch_count(k->watch) : 0;
+	v[CACHE_FACT_pending] = scan_pending(&k->scan) + reader_pending(&k->reader) +
+				variants_pending(&k->variants) + (k->publish.due_ms != 0) +
+				(k->catalog.news_ms != CATALOG_NEVER) + (k->state == KEEPER_WALK);
+	v[CACHE_FACT_unsettled] = k->reader.n[READER_SETTLE];
+	v[CACHE_FACT_compressed] = k->variants.compressed;
+	v[CACHE_FACT_adopted] = k->nwarm;
+	process_use_read(&msg.facts.use);
+	if (memcmp(&msg.facts, &k->told, sizeof(k->told)) == 0 ||
+		ctl_send(k->ctl.watch.fd, &msg, NULL, 0) < 0)
+		return;
+	k->told = msg.facts;
+	k->told_ms = clock_ms();
 }
 
 static int send_image(void *ctx, const struct built_image *img)
 {
 	struct keeper *k = ctx;
+	struct ctl_msg msg = {
+		.type = CTL_IMAGE,
+		.generation = k->args->generation,
+		.arg = img->number,
+		.size = img->content,
+	};
+	int rc = works(k) ? ctl_send(k->ctl.watch.fd, &msg, img->fds, img->nfds) : -EPIPE;
 
-	return works(k) ? master_link_send_image(&k->master, img) : -EPIPE;
+	/* A full queue, or too many descriptors in flight: retried at the next tick. EPIPE: the end
+	 * of file follows. */
+	if (rc < 0 && rc != -EAGAIN && rc != -ETOOMANYREFS && rc != -EPIPE)
+		log_error("cache: cannot publish image %llu: %s", (unsigned long long)img->number,
+			strerror(-rc));
+	return rc;
 }
 
 static void on_tick(struct timer *t)
@@ -150,8 +156,8 @@ static void on_tick(struct timer *t)
 	struct keeper *k = LIST_ENTRY(t, struct keeper, tick);
 
 	timer_arm(&k->loop.wheel, t, clock_ms() + IMAGE_TICK_MS);
-	ctl_link_look(&k->master.ctl);
-	ctl_link_tick(&k->master.ctl);
+	ctl_link_look(&k->ctl);
+	ctl_link_tick(&k->ctl);
 	if (!works(k))
 		return;
 	publish_tick(&k->publish);
@@ -223,7 +229,7 @@ static void on_pause(void *ctx)
 
 	k->backlog.midway = true;
 	publish_midway(&k->publish);
-	ctl_link_tick(&k->master.ctl);
+	ctl_link_tick(&k->ctl);
 	k->backlog.midway = false;
 }
 
@@ -306,7 +312,7 @@ static void on_work(struct task *t)
 	if (k->state == KEEPER_LIVE && k->publish.made > 0)
 		variants_step(&k->variants);
 	look_at_trouble(k);
-	if (!list_linked(&k->work.node) && clock_ms() - k->master.told_ms >= TELL_MS)
+	if (!list_linked(&k->work.node) && clock_ms() - k->told_ms >= TELL_MS)
 		keeper_tell(k);
 }
 
@@ -336,9 +342,30 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		keeper_leave(LIST_ENTRY(s, struct keeper, sig), KEEPER_LEAVE);
 }
 
-static void on_master(struct master_link *l)
+static int on_message(struct ctl_link *ctl, const struct ctl_msg *msg, const int *fds, int nfds)
 {
-	keeper_leave(LIST_ENTRY(l, struct keeper, master), KEEPER_DISMISSED);
+	struct keeper *k = LIST_ENTRY(ctl, struct keeper, ctl);
+
+	switch (msg->type) {
+	case CTL_DRAIN:
+		keeper_leave(k, KEEPER_DISMISSED);
+		return 0;
+	case CTL_LOGS:
+		if (nfds == 0)
+			return 0;
+		log_to(fds[0]);
+		if (k->error_log > STDERR_FILENO)
+			close(k->error_log);
+		k->error_log = fds[0];
+		return 1;
+	default:
+		return ctl_link_unknown(msg);
+	}
+}
+
+static void master_gone(struct ctl_link *ctl)
+{
+	keeper_leave(LIST_ENTRY(ctl, struct keeper, ctl), KEEPER_DISMISSED);
 }
 
 /* --- its life --------------------------------------------------------------------------------- */
@@ -426,9 +453,9 @@ static int keeper_start(struct keeper *k)
 
 	if (rc < 0)
 		return rc;
-	k->master.leave = on_master;
-	rc = master_link_open(&k->master, &k->loop, k->args->ctl, k->args->generation,
-		gift_fd(k->args->error_log));
+	k->error_log = gift_fd(k->args->error_log);
+	k->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
+	rc = ctl_link_open(&k->ctl, &k->loop, k->args->ctl);
 	if (rc < 0)
 		return rc;
 	timer_arm(&k->loop.wheel, &k->tick, clock_ms() + IMAGE_TICK_MS);
@@ -458,7 +485,7 @@ int keeper_run(const struct gifts *args)
 	timer_disarm(&k.loop.wheel, &k.tick);
 	if (k.state != KEEPER_IDLE)
 		stop_building(&k);
-	ctl_link_close(&k.master.ctl);
+	ctl_link_close(&k.ctl);
 	sig_fini(&k.sig, &k.loop);
 	loop_fini(&k.loop);
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

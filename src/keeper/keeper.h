@@ -81,31 +81,6 @@ int publish_step(struct publish *p, bool walking);
 unsigned publish_alive(const struct publish *p);
 
 /*
- * master_link: the keeper's end of the control socket to the master: sends images and facts, takes
- * its messages. The keeper opens it on its loop; it never waits for the master to read.
- */
-
-struct master_link {
-	/* The master is dead, or orders this process to exit. */
-	void (*leave)(struct master_link *l);
-	struct ctl_link ctl;
-	uint32_t generation;
-	int error_log;           /* the log's descriptor, -1 or 0: not ours to close */
-	struct cache_facts told; /* the facts last sent to the master, and when */
-	uint64_t told_ms;
-};
-
-/* leave is set. 0, or -errno. */
-int master_link_open(
-	struct master_link *l, struct loop *loop, int fd, uint32_t generation, int error_log);
-
-/* Sends facts if they differ from the last ones and the queue is not full. */
-void master_link_tell(struct master_link *l, const struct cache_facts *facts);
-
-/* 0, or -errno: not sent; may be tried again. */
-int master_link_send_image(struct master_link *l, const struct built_image *img);
-
-/*
  * backlog: passes changes from the kernel or a worker to scan, except in the middle of a long step,
  * when the catalogue must not change: such changes are marked in the images at once, and scan gets
  * them after the step, in order.
@@ -150,8 +125,8 @@ int backlog_open(struct backlog *b, struct loop *loop, int fd, uint64_t from_ms)
 /* farewell: no image is used any more, and no other keeper reads here. */
 void backlog_close(struct backlog *b, bool farewell);
 
-/* Takes all changes so far: the kept ones, those of the roots' paths (a swapped link), the kernel's,
- * and doubts, which are answered. */
+/* Takes all changes so far: the kept ones, those of the roots' paths (a swapped link), the
+ * kernel's, and doubts, which are answered. */
 void backlog_read(struct backlog *b);
 
 enum keeper_state {

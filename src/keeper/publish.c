@@ -111,9 +111,10 @@ void publish_midway(struct publish *p)
 
 void publish_revoke(const struct publish *p)
 {
+	/* Too old at any uptime, also for a reader whose clock is one long turn behind. */
 	for (int i = 0; i < CATALOG_IMAGES; i++)
 		if (p->images[i].alive)
-			image_build_revoke(&p->images[i].image);
+			image_build_tick(&p->images[i].image, clock_now_ms() - (UINT64_MAX >> 2));
 }
 
 unsigned publish_alive(const struct publish *p)

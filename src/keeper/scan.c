@@ -170,7 +170,7 @@ static void take_root(struct scan *s, unsigned root, bool anew)
 	}
 	missing(r, rc);
 	if (!anew && (r->dev != st.st_dev || r->ino != st.st_ino)) {
-		/* The watches missed this. */
+		/* Another directory is watched from the start. */
 		if (fd >= 0)
 			close(fd);
 		take_root(s, root, true);
@@ -178,7 +178,6 @@ static void take_root(struct scan *s, unsigned root, bool anew)
 	}
 	r->readable = faccessat(AT_FDCWD, r->path, R_OK | X_OK, AT_EACCESS) == 0;
 	enter_root(s, root, fd, &st);
-	r->looked = true;
 }
 
 bool scan_root_moved(const struct scan *s, unsigned root)
@@ -186,8 +185,8 @@ bool scan_root_moved(const struct scan *s, unsigned root)
 	const struct catalog_root *r = &s->catalog->roots[root];
 	struct stat st;
 
-	/* One on the network might not answer; workers look at it themselves. */
-	if (r->path[0] == '\0' || !r->looked || (r->fd < 0 && r->ino != 0))
+	/* A root on the network might not answer; workers look at it themselves. */
+	if (r->path[0] == '\0' || (r->fd < 0 && r->ino != 0))
 		return false;
 	if (stat(r->path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return r->ino != 0;
@@ -310,8 +309,6 @@ void scan_change(struct scan *s, enum tree_change what, unsigned root, const cha
 			root_changed(s, i);
 		return;
 	}
-	if (root >= s->catalog->nroots)
-		return;
 	if (what == TREE_ROOT)
 		root_changed(s, root);
 	else if (what == TREE_DIR)

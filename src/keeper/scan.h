@@ -120,8 +120,8 @@ struct scan {
 	unsigned ntodo;
 	struct catalog_dir *dir; /* being listed, NULL: none */
 	DIR *stream;
-	bool any_look;  /* checks of roots' paths are due */
-	int trouble; /* the machine's -errno since the last check, 0: none */
+	bool any_look; /* checks of roots' paths are due */
+	int trouble;   /* the machine's -errno since the last check, 0: none */
 };
 
 /* watch may be NULL. All must be scanned then. */

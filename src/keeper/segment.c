@@ -237,18 +237,7 @@ void segments_drop(struct segments *s, struct segment_body **b)
 
 int segments_read(const struct segment_body *b, void *to)
 {
-	size_t got = 0;
-
-	while (got < b->n) {
-		ssize_t n = pread(b->segment->fd, (char *)to + got, b->n - got, b->at + (off_t)got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		got += (size_t)n;
-	}
-	return 0;
+	return memfd_read(b->segment->fd, to, b->n, b->at);
 }
 
 /* The sealed one with the fewest bytes that is worth moving; NULL: none. */

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file_id.h"
+#include "image/memfd.h"
 
 #define NAME ".h2d-quota"
 
@@ -51,17 +52,10 @@ int store_quota_open(struct store_quota *q, const struct store_dir *d)
 
 /* --- its bytes -------------------------------------------------------------------------------- */
 
-static int write_at(const struct store_quota *q, const void *p, size_t n, off_t at)
-{
-	ssize_t done = pwrite(q->fd, p, n, at);
-
-	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -ENOSPC;
-}
-
 static int write_head(struct store_quota *q)
 {
 	q->head.changes++;
-	return write_at(q, &q->head, sizeof(q->head), 0);
+	return memfd_write(q->fd, &q->head, sizeof(q->head), 0);
 }
 
 static off_t place_of(int64_t cell)
@@ -78,7 +72,7 @@ static uint64_t read_cell(const struct store_quota *q, int64_t cell)
 
 static int write_cell(const struct store_quota *q, int64_t cell, uint64_t bytes)
 {
-	return write_at(q, &bytes, sizeof(bytes), place_of(cell));
+	return memfd_write(q->fd, &bytes, sizeof(bytes), place_of(cell));
 }
 
 static uint64_t less(uint64_t from, uint64_t n)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "image/memfd.h"
 
 enum {
 	MODE = 0600,
@@ -101,23 +102,15 @@ static bool read_all(struct store_ticket *t)
 
 static int write_all(struct store_ticket *t)
 {
-	size_t n = (size_t)t->head.text;
-	ssize_t done = pwrite(t->fd, t->text, n, sizeof(t->head));
+	int rc = memfd_write(t->fd, t->text, (size_t)t->head.text, sizeof(t->head));
 
-	if (done != (ssize_t)n)
-		return done < 0 ? -errno : -ENOSPC;
-	return store_ticket_write(t, STORE_TICKET_OPEN);
+	return rc == 0 ? store_ticket_write(t, STORE_TICKET_OPEN) : rc;
 }
 
 int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage)
 {
-	struct store_ticket_head head;
-	ssize_t n;
-
 	t->head.stage = stage;
-	head = t->head;
-	n = pwrite(t->fd, &head, sizeof(head), 0);
-	return n == (ssize_t)sizeof(head) ? 0 : n < 0 ? -errno : -ENOSPC;
+	return memfd_write(t->fd, &t->head, sizeof(t->head), 0);
 }
 
 /* --- making and finding it -------------------------------------------------------------------- */

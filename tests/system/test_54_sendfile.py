@@ -11,7 +11,6 @@ import procs
 import server as srv
 from harness import needs_root
 from test_54_ranges import parts
-from test_60_open_files import FILES, Attackers, asks_everything, few, slow_readers
 
 SIZES = [0, 1, 8191, 40959, 40960, 65536, 300000, 1 << 20, (1 << 20) + 8193, (3 << 20) + 5]
 BIG = 20 << 20
@@ -192,20 +191,6 @@ def test_changes_while_it_is_sent(h2d, change, dispatch):
 	other.close()
 	with server.h1("tcp") as c:
 		assert c.get("/").status == 200
-
-
-def test_slow_readers_hold_no_file(h2d):
-	"""As in test_60_open_files: what one client holds, others get."""
-	server = few(h2d, server="sendfile = true")
-	with Attackers() as attackers:
-		attackers.extend(slow_readers(server, lambda n: "127.0.0.%d" % (2 + n % 5)))
-		with server.h1("tcp") as c:
-			asks_everything(c)
-		totals = server.status()["totals"]
-		assert totals["limit_files"] > 0 and totals["files_open"] <= 120, totals
-		# and one of those that stood still goes on
-		got, whole = finish(attackers[0])
-		assert whole and got == FILES["large"]
 
 
 def test_a_peer_that_reads_nothing_is_timed_out(h2d):

@@ -169,58 +169,6 @@ def test_past_max_size(h2d):
 	cached(server, "/" + other)
 
 
-def begin_large(server, name):
-	"""A download from the disk that waits for credit."""
-	c = server.connect("tcp", settings={WINDOW: 100000}, credit=False)
-	c.window(1 << 24)
-	stream = c.send(path="/" + name)
-	c.until(lambda: c.responses[stream].size == 100000)
-	return c, stream
-
-
-def doubt_large(server, name, c, stream):
-	"""What is changed under its response is told to the keeper: {counter: number} when that is over."""
-	with open(os.path.join(server.root, name), "r+b") as f:
-		f.seek(5 << 20)
-		f.write(b"edited")
-	c.window(1 << 24, stream)
-	assert c.response(stream).reset is not None
-
-	def over():
-		now = {k: sum(w.get("doubts_" + k, 0) for w in server.status()["workers"])
-			for k in ("asked", "answered", "timed_out")}
-		return now if now["asked"] and now["asked"] == now["answered"] + now["timed_out"] else None
-	return wait_for(over, said="an answer of the keeper")
-
-
-@pytest.mark.parametrize("keeper", ["is well", "is stopped", "was killed", "was reloaded"])
-def test_worker_and_keeper_agree_on_what_changed(h2d, keeper):
-	"""A worker asks the keeper that there is; one that does not answer is not waited for."""
-	server = h2d(workers=1, files={"large": b"x" * (6 << 20)})
-	pid = server.keeper()
-	c, stream = begin_large(server, "large")
-	if keeper == "is stopped":
-		os.kill(pid, signal.SIGSTOP)
-	elif keeper == "was killed":
-		image = server.status()["image"]
-		os.kill(pid, signal.SIGKILL)
-		server.baseline = None
-		server.wait_image(image)
-	elif keeper == "was reloaded":
-		server.reload()
-		wait_for(lambda: server.status()["generation"] == 2, said="the new generation")
-		wait_for(lambda: pid not in server.children(), said="the old keeper leaves")
-	try:
-		told = doubt_large(server, "large", c, stream)
-	finally:
-		if keeper == "is stopped":
-			os.kill(pid, signal.SIGCONT)
-	assert told["asked"] == 1
-	if keeper in ("is well", "is stopped"):
-		assert told["answered"] == (keeper == "is well"), told
-	c.close()
-
-
 @pytest.mark.parametrize("change", ["reload", "upgrade"])
 def test_a_keeper_that_left_is_not_waited_for(h2d, change):
 	"""The old generation's takes its images back when it leaves, so that the next uploads have their answers at once."""

@@ -114,7 +114,7 @@ def test_prose(house, text, found):
 # A sentence about src/ipc/ctl.c, and what is wrong with it.
 SENTENCES = (("Called by listener.c.", "listener.c does not"), ("Called by worker_life.c.", None),
 	("Called by worker_life.c only.", "master/child.c does, too"), ("Only nobody.c calls it.", "there is no nobody.c"),
-	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/master_link.c does, too"))
+	("Only loop.c includes it.", "loop.c does not"), ("The master alone calls this.", "keeper/keeper.c does, too"))
 
 
 def test_a_head_comment_about_callers(house):
