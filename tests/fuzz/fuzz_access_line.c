@@ -7,9 +7,8 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "driver.h"
 #include "server/access_logs.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct slice next_piece(struct slice *rest)
 {

@@ -4,8 +4,7 @@
  */
 #include "base/addr.h"
 #include "base/assert.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "driver.h"
 
 static void range(const char *in)
 {

@@ -2,11 +2,8 @@
  * fuzz_auth_basic: the value of an authorization field. What is taken encodes to what was there:
  * there is one way to write it (RFC 4648, 3.5), and nothing in it is a control byte.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/auth_basic.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void encode(const struct auth_basic *b, size_t n, char *out)
 {

@@ -4,11 +4,9 @@
  * choice.
  */
 #include <ctype.h>
-#include <stdlib.h>
 
+#include "driver.h"
 #include "http/coding.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FIELDS_MAX = 32 };
 

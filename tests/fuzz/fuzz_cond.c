@@ -2,11 +2,8 @@
  * fuzz_cond: lines of "name: value" as request fields; they go through everything that reads
  * fields. A verdict needs a condition that can lead to it.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/cond.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FIELDS_MAX = 32, MODIFIED = 784111777, NOW = 1795255872 };
 

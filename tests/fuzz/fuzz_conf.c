@@ -3,14 +3,12 @@
  * must write so that it is read back to the same. include is refused: no file is opened.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "conf/conf_table.h"
 #include "conf/parser.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "driver.h"
 
 enum { MEMORY = 4 << 20 };
 

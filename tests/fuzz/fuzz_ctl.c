@@ -3,8 +3,7 @@
  * heeds nothing that a kind may not say.
  */
 #include "../unit/model_unit.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "driver.h"
 
 static int next_fd(void)
 {

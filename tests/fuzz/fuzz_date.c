@@ -2,11 +2,8 @@
  * fuzz_date: the input is eight bytes of now and a text. Whatever is taken for a date comes back
  * from what it is written as; so does now itself.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/date.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void round_trip(time_t t, time_t now)
 {

@@ -2,11 +2,8 @@
  * fuzz_digest_field: the value of a digest field. What is taken and written again is taken again,
  * as the same; nothing is given after an error.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/upload.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,12 +2,9 @@
  * fuzz_forwarded: any value, read from its end to its beginning. It comes to an end, an element is
  * an IP address or none, and an element that a proxy adds is read first, whatever is in front.
  */
-#include <stdlib.h>
-
 #include "base/assert.h"
+#include "driver.h"
 #include "http/forwarded.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void walk(bool (*last)(struct slice *, struct forwarded *), struct slice value)
 {

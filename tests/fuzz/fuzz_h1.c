@@ -2,12 +2,9 @@
  * fuzz_h1: a client's bytes against the h1 protocol with two routes, whole and in pieces: what is
  * answered must not depend on how they come (but for 100-continue, which is about just that).
  */
-#include <stdlib.h>
-
 #include "../unit/proto_unit.h"
 #include "base/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "driver.h"
 
 static void take(void *ctx, const void *data, size_t n)
 {

@@ -3,8 +3,7 @@
  * the input splits it into separate reads. Output is made after each read and must never fail.
  */
 #include "../unit/proto_unit.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "driver.h"
 
 static const char mark[] = "--MARK--";
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -2,11 +2,8 @@
  * fuzz_image: the bytes of an index as a hostile keeper might send them. Whatever image_check()
  * lets through is then searched and read to its last byte, as a worker would.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "image/image.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SEGMENT = 256, MARKS = 64 };
 

@@ -3,12 +3,9 @@
  * and in pieces that a checksum of the input chooses: each time the same must come out. What comes
  * out is also held against a reader that sees the whole body at once and has no state.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/multipart.h"
 #include "http/upload.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PARTS_MAX = 8, OUT_MAX = 1 << 16 };
 

@@ -2,11 +2,8 @@
  * fuzz_path: any bytes as a request target. What is accepted keeps the promises of path.h, and
  * comes out the same when it is encoded and read again.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/path.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MUST(x) \
 	do { \

@@ -3,9 +3,8 @@
  * What is found does not depend on how much has come behind it, and never is longer than the bound.
  */
 #include "base/assert.h"
+#include "driver.h"
 #include "net/proxy.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

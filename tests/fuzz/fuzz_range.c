@@ -2,11 +2,8 @@
  * fuzz_range: a size in front of the first line feed, then a Range field. Ranges that come out lie
  * within the content, touch each other nowhere, and are never the whole of it but for a single one.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/range.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct ranges *r, uint64_t size)
 {

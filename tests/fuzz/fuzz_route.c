@@ -3,13 +3,10 @@
  * compared with those of a matcher that knows no tree, on public and on admin listeners: the scopes
  * of the rows' handlers take turns.
  */
-#include <stdlib.h>
-
 #include "../unit/route_naive.h"
+#include "driver.h"
 #include "http/path.h"
 #include "tools/route_build.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROWS_MAX = NAIVE_ROWS_MAX };
 

@@ -4,12 +4,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "driver.h"
 #include "http/sf.h"
 #include "http/upload.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_field(struct slice name, struct slice value, int64_t v)
 {

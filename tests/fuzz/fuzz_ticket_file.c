@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "driver.h"
 #include "tls/tls_tickets.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool is_zero(const void *p, size_t n)
 {

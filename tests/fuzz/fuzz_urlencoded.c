@@ -3,11 +3,8 @@
  * than that; each lies in it behind the one before, ends in NUL, and is found as it was once it is
  * encoded and decoded again.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/urlencoded.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *encode(char *out, struct slice s)
 {

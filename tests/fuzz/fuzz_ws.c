@@ -3,11 +3,8 @@
  * chooses: each time the same messages and control frames come out, texts are UTF-8, and none is
  * longer than may be.
  */
-#include <stdlib.h>
-
+#include "driver.h"
 #include "http/ws.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MESSAGE_MAX = 4096, OUT_MAX = 1 << 16 };
 

@@ -16,18 +16,6 @@ def still_serves(server, how="tcp"):
 		assert c.get("/").status == 200
 
 
-def test_everything_in_one_write(site, how):
-	with site.socket(how) as s:
-		raw = client.Raw(s, preface=False)
-		frames = [hf.SettingsFrame(0)] + [raw.headers(n, raw.head()) for n in range(1, 41,
-			2)]
-		raw.send_bytes(client.PREFACE + b"".join(f.serialize() for f in frames))
-		for n in range(1, 41, 2):
-			assert n in {f.stream_id for f in raw.frames if isinstance(f,
-				hf.HeadersFrame)} \
-				or raw.status_of(n) == 200
-
-
 @pytest.mark.parametrize("dispatch", ["reuseport", "acceptor"])
 def test_a_port_without_http1(h2d, dispatch):
 	"""HTTP/2 in whatever pieces; what is anything else is cut off before a request is made of it. A reload changes that."""
@@ -88,17 +76,6 @@ def test_cleartext_request_to_the_tls_port(site, request_text):
 	site.log.wait("connection 127.0.0.1: this port uses TLS: use https://")
 	assert site.status()["totals"]["handshake_failures"] > before["handshake_failures"]
 	still_serves(site, "tls")
-
-
-def test_half_close_of_a_large_response(h2d):
-	server = h2d(files={"large": b"x" * 3000000})
-	with server.raw("tcp", settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1}) as raw:
-		raw.send(hf.WindowUpdateFrame(0, window_increment=2**30), raw.headers(1,
-			raw.head("/large")))
-		raw.sock.shutdown(socket.SHUT_WR)
-		assert raw.until(lambda f: "END_STREAM" in f.flags) is not None
-		assert sum(len(f.data) for f in raw.frames if isinstance(f,
-			hf.DataFrame)) == 3000000
 
 
 def test_connections_that_end_at_once(site, how):

@@ -235,19 +235,6 @@ def test_header_timeout(h2d, how):
 	assert server.status()["totals"]["timeouts"] == 1
 
 
-def test_idle_timeout(h2d, how):
-	server = h2d(sections=SHORT)
-	began = time.monotonic()
-	with server.h1(how) as c:
-		assert c.get("/").status == 200
-		took, data = waits_for_end(c, began)
-		assert took > 0.7 and data == b""
-	began = time.monotonic()
-	with server.h1(how) as c:
-		took, data = waits_for_end(c, began)
-		assert took > 0.7 and data == b"", "nothing was begun"
-
-
 def goes_on(server, how):
 	"""Whether a body of which some comes twice a second is taken for three, and no longer than it comes."""
 	with server.h1(how) as c, contextlib.suppress(client.Closed):
@@ -269,14 +256,6 @@ def test_body_timeout(h2d, how):
 	assert procs.mostly(lambda: goes_on(server, how))
 
 
-def test_body_nobody_reads_at_a_crawl(h2d, how):
-	server = h2d(sections=SHORT)
-	with server.h1(how) as c:
-		c.send("POST", "/", [("content-length", "100000")])
-		assert c.response().status == 405
-		assert drip(c, b"x" * 300) > 0.7
-
-
 def test_reply_taken_at_a_crawl(h2d):
 	"""A reader that takes less than the least rate is cut off."""
 	server = h2d(sections=SHORT, files={"large": LARGE * 4})
@@ -287,14 +266,6 @@ def test_reply_taken_at_a_crawl(h2d):
 			assert time.monotonic() < end
 			c.sock.recv(10)
 			time.sleep(0.05)
-
-
-def test_peer_that_does_not_read(h2d, how):
-	server = h2d(sections=SHORT, files={"large": LARGE * 4})
-	with server.h1(how) as c:
-		c.send_bytes(c.head(path="/large") * 3)
-		procs.wait_for(lambda: server.status()["totals"]["timeouts"] >= 1, said="cut off")
-		server.wait_quiet()
 
 
 # --- leaving ------------------------------------------------------------------------------------

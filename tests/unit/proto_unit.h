@@ -1,6 +1,6 @@
 /*
  * proto_unit: a protocol with handlers behind it, and without a socket or a clock, for check_h1,
- * check_h1_cuts, check_h2, check_h2_window and the fuzz drivers. It asserts by H2D_ASSERT(), as
+ * check_h2, check_h2_window and the fuzz drivers. It asserts by H2D_ASSERT(), as
  * fuzz drivers have no libcheck.
  */
 #pragma once
