@@ -4,14 +4,15 @@
  */
 #include "conf/conf_foreign.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
-	const char *word, *key, *section, *note;
-} words[] = {
-#define FOREIGN(word_, key_, section_, note_) { word_, key_, section_, note_ },
-#define NOT_BUILT(word_, why_)                { word_, NULL, NULL, why_ },
+	const char *key, *section, *note, *words;
+} rows[] = {
+#define FOREIGN(key_, section_, note_, words_) { key_, section_, note_, words_ },
+#define NOT_BUILT(why_, words_)                { NULL, NULL, why_, words_ },
 #include "conf/conf_foreign.def"
 };
 
@@ -22,29 +23,37 @@ static const struct {
 #include "conf/conf_foreign.def"
 };
 
-enum { NWORDS = sizeof(words) / sizeof(words[0]) };
+enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static bool has_word(struct slice words, struct slice word)
+{
+	struct slice one;
+
+	while (slice_cut(&words, ' ', &one) && !slice_eq(one, word))
+		;
+	return slice_eq(one, word);
+}
 
 bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t size)
 {
-	int found = NWORDS;
+	int found = NROWS;
+	const char *note;
 
-	for (int i = 0; i < NWORDS; i++) {
-		if (!slice_eq(slice_str(words[i].word), word))
-			continue;
-		if (found == NWORDS ||
-			(words[i].key != NULL && strcmp(words[i].section, section) == 0))
+	for (int i = 0; i < NROWS; i++)
+		if (has_word(slice_str(rows[i].words), word) &&
+			(found == NROWS ||
+				(rows[i].key != NULL && strcmp(rows[i].section, section) == 0)))
 			found = i;
-	}
-	if (found == NWORDS)
+	if (found == NROWS)
 		return false;
-	if (words[found].key == NULL)
-		snprintf(buf, size, "%s", words[found].note);
+	note = rows[found].note;
+	if (rows[found].key == NULL)
+		snprintf(buf, size, "%s", note);
 	else
-		snprintf(buf, size, "use %s in %s%s%s%s", words[found].key,
-			words[found].section[0] != '\0' ? words[found].section : "the top level",
-			words[found].note != NULL ? " (" : "",
-			words[found].note != NULL ? words[found].note : "",
-			words[found].note != NULL ? ")" : "");
+		snprintf(buf, size, "use %s in %s%s%s%s", rows[found].key,
+			rows[found].section[0] != '\0' ? rows[found].section : "the top level",
+			note != NULL ? " (" : "", note != NULL ? note : "",
+			note != NULL ? ")" : "");
 	return true;
 }
 
@@ -70,11 +79,6 @@ static bool has(struct slice s, const char *what)
 	return memmem(s.p, s.n, what, strlen(what)) != NULL;
 }
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 /* The first word of a line. */
 static struct slice first(struct slice line)
 {
@@ -93,7 +97,7 @@ static bool is_nginx(struct slice line)
 
 static bool is_lighttpd(struct slice line)
 {
-	return (has(first(line), ".") && has(line, "=") && is_letter(line.p[0])) ||
+	return (has(first(line), ".") && has(line, "=") && isalpha((unsigned char)line.p[0])) ||
 	       slice_starts(line, SLICE("$HTTP[")) || slice_starts(line, SLICE("$SERVER["));
 }
 
@@ -145,19 +149,13 @@ enum { NSERVERS = sizeof(servers) / sizeof(servers[0]) };
 /* Takes the next line of text, without blanks around it and the part after "#". */
 static struct slice foreign_next_line(struct slice *text)
 {
-	const char *end = memchr(text->p, '\n', text->n), *hash;
-	size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
-	struct slice line = slice_of(text->p, n);
+	struct slice whole, line;
 
-	n += end != NULL;
-	*text = slice_of(text->p + n, text->n - n);
-	hash = line.n > 0 ? memchr(line.p, '#', line.n) : NULL;
-	if (hash != NULL)
-		line.n = (size_t)(hash - line.p);
+	slice_cut(text, '\n', &whole);
+	slice_cut(&whole, '#', &line);
+	slice_skip_any(&line, " \t\r");
 	while (line.n > 0 && is_space(line.p[line.n - 1]))
 		line.n--;
-	while (line.n > 0 && is_space(line.p[0]))
-		line = slice_of(line.p + 1, line.n - 1);
 	return line;
 }
 
