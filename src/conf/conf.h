@@ -206,6 +206,7 @@ struct conf_override {
 	const char *access_log; /* --access-log */
 	bool terminal;          /* standard error is a terminal */
 	bool h2c;               /* the listener of -p is cleartext, with or without a certificate */
+	size_t memory;          /* most bytes of the conf; 0: 256 MiB */
 };
 
 /*
@@ -233,9 +234,6 @@ struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, voi
  */
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx);
 
-/* conf_load() with another cap on its memory than 256 MiB. */
-struct conf *conf_load_capped(
-	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx);
 void conf_free(struct conf **conf);
 
 /* The server for unknown names: "_", else the first. */
@@ -267,9 +265,6 @@ const char *conf_drain_key(bool stop);
 
 /* True if some section has a certificate, or must have one. */
 bool conf_has_certificate(const struct conf *conf);
-
-/* Warns of settings that are no fault, but probably not meant: for -t, a start and a reload. */
-void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx);
 
 /* -T: the settings, in the input's grammar; all: the whole effective configuration. */
 void conf_dump(const struct conf *conf, bool all, FILE *out);

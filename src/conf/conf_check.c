@@ -77,13 +77,6 @@ static void conf_check_logs(struct conf *conf, struct conf_faults *faults)
 
 enum { CONF_ID_MAX = 64 }; /* bytes of instance-name */
 
-static bool is_id(const char *s)
-{
-	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
-
-	return s[n] == '\0' && n <= CONF_ID_MAX;
-}
-
 /* A host's name may be too long for an ID: then the part before its first dot is used. */
 static void take_host(struct conf *conf, struct conf_faults *faults)
 {
@@ -103,11 +96,15 @@ static void take_host(struct conf *conf, struct conf_faults *faults)
 
 static void conf_check_id(struct conf *conf, struct conf_faults *faults)
 {
+	size_t n;
+
 	if (conf->instance_name != NULL && strcmp(conf->instance_name, "auto") == 0)
 		take_host(conf, faults);
 	if (conf->instance_name == NULL)
 		return;
-	if (!is_id(conf->instance_name))
+	n = strspn(conf->instance_name,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
+	if (conf->instance_name[n] != '\0' || n > CONF_ID_MAX)
 		conf_fault(faults, &conf->instance_name_at,
 			"instance-name \"%.200s\": use letters, digits and -._, at most %d bytes",
 			conf->instance_name, CONF_ID_MAX);
@@ -127,20 +124,6 @@ static void check_balance(const struct conf *conf, struct conf_faults *faults)
 	conf_fault(faults, &conf->balance_at, "balance must be one of %s for dispatch = %s, not %s",
 		all, conf_dispatch_name((enum conf_dispatch)conf->dispatch),
 		conf_balance_name(conf_balance(conf)));
-}
-
-static void check_global(struct conf *conf, struct conf_faults *faults)
-{
-	check_balance(conf, faults);
-	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
-	conf_check_logs(conf, faults);
-	conf_check_id(conf, faults);
-}
-
-/* Each listener on port 0 gets a port of its own. */
-static bool is_any_port(const struct addr *addr)
-{
-	return addr->sa.sa_family != AF_UNIX && addr_port(addr) == 0;
 }
 
 static void check_group(
@@ -178,7 +161,9 @@ static void check_listen(
 		return;
 	}
 	for (unsigned j = 0; j < i; j++) {
-		if (!addr_equal(&addrs[i], &addrs[j]) || is_any_port(&addrs[i]))
+		/* Each listener on port 0 gets a port of its own. */
+		if (!addr_equal(&addrs[i], &addrs[j]) ||
+			(addrs[i].sa.sa_family != AF_UNIX && addr_port(&addrs[i]) == 0))
 			continue;
 		conf_fault(faults, &l->at, "duplicate listen \"%.200s\" (first at %s:%u)",
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
@@ -195,6 +180,9 @@ static void check_listen(
 	if (l->admin_host.n > 0 && (!l->admin || addrs[i].sa.sa_family == AF_UNIX))
 		conf_fault(faults, &l->admin_host_at,
 			"admin-host needs admin = true and an IP address");
+	/* The handshake chooses a protocol before its first byte. */
+	if (l->tls && !l->http1)
+		conf_fault(faults, &l->http1_at, "http1 = false needs tls = false");
 	if (addrs[i].sa.sa_family == AF_UNIX) {
 		conf_path_folder(conf, "listen", addrs[i].un.sun_path, &l->at, faults);
 		if (l->tls)
@@ -292,12 +280,6 @@ static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *fau
 	conf_path_readable("client-crl", &tls->client_crl, &tls->client_crl_at, faults);
 }
 
-static void check_server_tls(struct conf_server_tls *tls, struct conf_faults *faults)
-{
-	check_pairs(PAIRS(tls), &tls->at, faults);
-	check_client_ca(tls, faults);
-}
-
 /* A listener needs a certificate, any. */
 static void check_listens_tls(struct conf *conf, struct conf_faults *faults)
 {
@@ -322,8 +304,12 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 		conf_fault(faults, &tls->protocols_at, "protocols is empty");
 		tls->protocols.v = NULL;
 	}
-	for (unsigned i = 0; i < conf->nservers; i++)
-		check_server_tls(&conf->servers[i].tls, faults);
+	for (unsigned i = 0; i < conf->nservers; i++) {
+		struct conf_server_tls *of = &conf->servers[i].tls;
+
+		check_pairs(PAIRS(of), &of->at, faults);
+		check_client_ca(of, faults);
+	}
 	check_listens_tls(conf, faults);
 }
 
@@ -348,15 +334,6 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 				"redirect-to-https = true needs a listener with tls = true or an "
 				"https-port");
 	}
-}
-
-/* With TLS the handshake has chosen a protocol before its first byte. */
-static void check_http1(const struct conf *conf, struct conf_faults *faults)
-{
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (conf->listens[i].tls && !conf->listens[i].http1)
-			conf_fault(faults, &conf->listens[i].http1_at,
-				"http1 = false needs tls = false");
 }
 
 static bool names_unix(const struct conf_list *list)
@@ -402,20 +379,17 @@ static void check_absolute(const struct conf_list *paths, const char *key,
 			conf_fault(faults, at, "%s: \"%.200s\" is not absolute", key, paths->v[i]);
 }
 
-static void check_sandbox(const struct conf_sandbox *s, struct conf_faults *faults)
-{
-	check_absolute(&s->read, "read", &s->read_at, faults);
-	check_absolute(&s->write, "write", &s->write_at, faults);
-}
-
 void conf_check(struct conf *conf, struct conf_faults *faults)
 {
-	check_global(conf, faults);
-	check_sandbox(&conf->sandbox, faults);
+	check_balance(conf, faults);
+	conf_path_folder(conf, "pid-file", conf->pid_file, &conf->pid_file_at, faults);
+	conf_check_logs(conf, faults);
+	conf_check_id(conf, faults);
+	check_absolute(&conf->sandbox.read, "read", &conf->sandbox.read_at, faults);
+	check_absolute(&conf->sandbox.write, "write", &conf->sandbox.write_at, faults);
 	conf_handlers_check(conf, faults);
 	check_listens(conf, faults);
 	check_redirects(conf, faults);
-	check_http1(conf, faults);
 	check_proxies(conf, faults);
 	check_tls(conf, faults);
 	conf_check_servers(conf, faults);

@@ -10,12 +10,6 @@
 #include "conf/conf_path.h"
 #include "conf/conf_table.h"
 
-static const struct conf_pos *whole_file(const struct conf *conf, struct conf_pos *pos)
-{
-	*pos = conf->path != NULL ? (struct conf_pos){ .file = conf->path } : conf_command_line;
-	return pos;
-}
-
 static void check_upload_dir(
 	struct conf *conf, const struct conf_server *s, unsigned i, struct conf_faults *faults)
 {
@@ -147,22 +141,18 @@ static bool is_file_path(const char *s)
 	return conf_check_server_path(s) && s[1] != '\0' && s[strlen(s) - 1] != '/';
 }
 
+/* like: a path as the key takes it. NULL was reported, and "" is none. */
+static void check_file_path(const char *key, const char *path, const struct conf_pos *at,
+	const char *like, struct conf_faults *faults)
+{
+	if (path != NULL && *path != '\0' && !is_file_path(path))
+		conf_fault(faults, at, "%s \"%.200s\" is not a file path below root such as \"%s\"",
+			key, path, like);
+}
+
 static bool is_extension(const char *s)
 {
 	return s[0] == '.' && s[1] != '\0' && strchr(s, '/') == NULL && s[strlen(s) - 1] != '.';
-}
-
-static void check_scope_names(const struct conf_scope *p, struct conf_faults *faults)
-{
-	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
-		if (!is_extension(p->extensions.v[i]))
-			conf_fault(faults, &p->extensions_at,
-				"extensions: \"%.200s\" must look like \".html\"",
-				p->extensions.v[i]);
-	if (p->fallback != NULL && *p->fallback != '\0' && !is_file_path(p->fallback))
-		conf_fault(faults, &p->fallback_at,
-			"fallback \"%.200s\" is not a file path below root such as \"/index.html\"",
-			p->fallback);
 }
 
 /* True and false are no encodings beside others. */
@@ -191,33 +181,58 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 				"hide: \"%.200s\" must be a file name such as \"*.bak\", without a "
 				"path",
 				p->hide.v[i]);
-	check_scope_names(p, faults);
-	if (p->return_page != NULL && *p->return_page != '\0' && !is_file_path(p->return_page))
-		conf_fault(faults, &p->return_page_at,
-			"return-page \"%.200s\" is not a file path below root such as "
-			"\"/soon.html\"",
-			p->return_page);
+	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
+		if (!is_extension(p->extensions.v[i]))
+			conf_fault(faults, &p->extensions_at,
+				"extensions: \"%.200s\" must look like \".html\"",
+				p->extensions.v[i]);
+	check_file_path("fallback", p->fallback, &p->fallback_at, "/index.html", faults);
+	check_file_path("return-page", p->return_page, &p->return_page_at, "/soon.html", faults);
 	if (p->charset != NULL && !is_token(p->charset))
 		conf_fault(faults, &p->charset_at,
 			"charset \"%.200s\": write a word like \"utf-8\"", p->charset);
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
 }
 
-static void check_files(const struct conf_files *files, unsigned n, struct conf_faults *faults)
+/* Reports the i-th section of owner if an earlier one has the same title. */
+static void check_twice(enum conf_section_id id, const void *owner, unsigned i,
+	int (*compare)(const char *, const char *), struct conf_faults *faults)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const char *pattern = files[i].pattern;
+	const struct conf_section *s = &conf_sections[id];
+	const char *own = conf_table_peek(owner, s, i);
+	const char *title = *(char *const *)(const void *)own;
 
-		if (pattern != NULL && (*pattern == '\0' || strchr(pattern, '/') != NULL))
-			conf_fault(faults, &files[i].at,
+	for (unsigned j = 0; j < i; j++) {
+		const char *other = conf_table_peek(owner, s, j);
+		const char *name = *(char *const *)(const void *)other;
+		const struct conf_pos *at = (const void *)(other + s->at);
+
+		if (name == NULL || compare(title, name) != 0)
+			continue;
+		conf_fault(faults, (const void *)(own + s->at),
+			"duplicate %s \"%.200s\" (first at %s:%u)", s->name, title, at->file,
+			at->line);
+		return;
+	}
+}
+
+/* Checks the sections files of owner, a server or a location. */
+static void check_files(enum conf_section_id id, const void *owner, struct conf_faults *faults)
+{
+	const struct conf_section *s = &conf_sections[id];
+
+	for (unsigned i = 0; i < conf_table_count(owner, s); i++) {
+		const struct conf_files *files = conf_table_peek(owner, s, i);
+		const char *pattern = files->pattern;
+
+		if (pattern == NULL)
+			continue;
+		if (*pattern == '\0' || strchr(pattern, '/') != NULL)
+			conf_fault(faults, &files->at,
 				"files \"%.200s\" must be a file name such as \"*.woff2\", without "
 				"a path",
 				pattern);
-		for (unsigned j = 0; pattern != NULL && j < i; j++)
-			if (files[j].pattern != NULL && strcasecmp(pattern, files[j].pattern) == 0)
-				conf_fault(faults, &files[i].at,
-					"duplicate files \"%.200s\" (first at %s:%u)", pattern,
-					files[j].at.file, files[j].at.line);
+		check_twice(id, owner, i, strcasecmp, faults);
 	}
 }
 
@@ -270,37 +285,24 @@ static bool is_error_status(const char *s)
 }
 
 static void check_error_pages(
-	const struct conf_error_page *v, unsigned n, struct conf_faults *faults)
+	enum conf_section_id id, const void *owner, struct conf_faults *faults)
 {
-	for (unsigned i = 0; i < n; i++) {
-		const struct conf_error_page *e = &v[i];
+	for (unsigned i = 0; i < conf_table_count(owner, &conf_sections[id]); i++) {
+		const struct conf_error_page *e = conf_table_peek(owner, &conf_sections[id], i);
 
 		if (e->file != NULL && *e->file == '\0') {
 			if (!faults->lost)
 				conf_fault(faults, e->file_at.file != NULL ? &e->file_at : &e->at,
 					"error-page needs a file = \"/PATH\"");
-		} else if (e->file != NULL && !is_file_path(e->file)) {
-			conf_fault(faults, &e->file_at,
-				"file \"%.200s\" is not a file path below root such as "
-				"\"/404.html\"",
-				e->file);
 		}
+		check_file_path("file", e->file, &e->file_at, "/404.html", faults);
 		if (e->status == NULL)
 			continue;
 		if (!is_error_status(e->status))
 			conf_fault(faults, &e->at,
 				"error-page \"%.200s\": the status must be from 400 to 599",
 				e->status);
-		for (unsigned j = 0; j < i; j++) {
-			const struct conf_error_page *f = &v[j];
-
-			if (f->status == NULL || strcmp(e->status, f->status) != 0)
-				continue;
-			conf_fault(faults, &e->at,
-				"duplicate error-page \"%.200s\" (first at %s:%u)", e->status,
-				f->at.file, f->at.line);
-			break;
-		}
+		check_twice(id, owner, i, strcmp, faults);
 	}
 }
 
@@ -310,12 +312,12 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 		struct conf_location *l = &s->locations[i];
 
 		check_redirect(s, &l->scope, faults);
-		check_files(l->files, l->nfiles, faults);
+		check_files(CONF_SECTION_LOCATION_FILES, l, faults);
 		if (l->root != NULL && *l->root != '\0')
 			conf_path_directory("root", l->root, &l->root_at, faults);
 		check_store_folder(s, l, faults);
 		check_location_upload(l, faults);
-		check_error_pages(l->error_pages, l->nerror_pages, faults);
+		check_error_pages(CONF_SECTION_LOCATION_ERROR_PAGE, l, faults);
 		if (l->prefix == NULL)
 			continue;
 		if (strchr(l->prefix, '*') != NULL)
@@ -327,15 +329,7 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 			conf_fault(faults, &l->at,
 				"location \"%.200s\" is not a path: write \"/PATH\" or \"/PATH/\"",
 				l->prefix);
-		for (unsigned j = 0; j < i; j++) {
-			const struct conf_location *m = &s->locations[j];
-
-			if (m->prefix == NULL || strcmp(l->prefix, m->prefix) != 0)
-				continue;
-			conf_fault(faults, &l->at, "duplicate location \"%.200s\" (first at %s:%u)",
-				l->prefix, m->at.file, m->at.line);
-			break;
-		}
+		check_twice(CONF_SECTION_LOCATION, s, i, strcmp, faults);
 	}
 }
 
@@ -348,16 +342,10 @@ static void check_transport_security(const struct conf_server *s, struct conf_fa
 			"strict-transport-security \"%.200s\" has no max-age=SECONDS", value);
 }
 
-static void check_health(const struct conf_server *s, struct conf_faults *faults)
-{
-	if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
-		conf_fault(faults, &s->health_at,
-			"health \"%.200s\" is not a path like \"/healthz\"", s->health);
-}
-
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
 {
-	struct conf_pos pos;
+	struct conf_pos pos =
+		conf->path != NULL ? (struct conf_pos){ .file = conf->path } : conf_command_line;
 
 	if (s->root == NULL)
 		return;
@@ -369,7 +357,7 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 	if (faults->lost || !has_public_listen(conf) || s->scope.redirect == NULL ||
 		*s->scope.redirect != '\0' || s->scope.returned != 0)
 		return;
-	conf_fault(faults, s->at.file != NULL ? &s->at : whole_file(conf, &pos),
+	conf_fault(faults, s->at.file != NULL ? &s->at : &pos,
 		"root is missing: write server \"%.200s\" { root = \"DIR\" }%s",
 		s->name != NULL ? s->name : "_",
 		s == &conf->servers[conf_default_server(conf)] ? ", or -r DIR" : "");
@@ -404,10 +392,12 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		check_redirect(s, &s->scope, faults);
 		for (unsigned j = 0; j <= s->nlocations; j++)
 			check_upload_dir(conf, s, j, faults);
-		check_health(s, faults);
+		if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
+			conf_fault(faults, &s->health_at,
+				"health \"%.200s\" is not a path like \"/healthz\"", s->health);
 		check_transport_security(s, faults);
-		check_files(s->files, s->nfiles, faults);
-		check_error_pages(s->error_pages, s->nerror_pages, faults);
+		check_files(CONF_SECTION_SERVER_FILES, s, faults);
+		check_error_pages(CONF_SECTION_ERROR_PAGE, s, faults);
 		check_locations(s, faults);
 	}
 	conf_check_names(conf, faults);

@@ -4,42 +4,47 @@
  */
 #include "conf/conf_fault.h"
 
-#include <stdarg.h>
-
 #include "base/log.h"
 #include "base/name_map.h"
 
 const struct conf_pos conf_command_line = { .file = "command line" };
 
-bool conf_said(struct conf_said *said, const struct conf_pos *pos, const char *message)
+/* True if message was reported for pos before; from now on it was. */
+static bool is_known(struct conf_faults *f, const struct conf_pos *pos, const char *message)
 {
 	uint64_t h = fnv_add(FNV_BEGIN ^ pos->line, message, strlen(message));
 
 	h = pos->file != NULL ? fnv_add(h, pos->file, strlen(pos->file)) : h;
-	for (unsigned i = 0; i < said->n; i++)
-		if (said->hashes[i] == h)
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->hashes[i] == h)
 			return true;
-	if (said->n < CONF_FAULTS_MAX)
-		said->hashes[said->n++] = h;
+	if (f->n < CONF_FAULTS_MAX)
+		f->hashes[f->n] = h;
 	return false;
+}
+
+void conf_vfault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, va_list ap)
+{
+	char text[2048];
+
+	if (f->oom || f->n > CONF_FAULTS_MAX)
+		return;
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (is_known(f, pos, text))
+		return;
+	if (++f->n > CONF_FAULTS_MAX)
+		snprintf(text, sizeof(text), "too many messages: the rest is not shown");
+	if (f->fn != NULL)
+		f->fn(f->ctx, pos, text);
 }
 
 void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, ...)
 {
-	char text[2048];
 	va_list ap;
 
-	if (f->oom || f->n > CONF_FAULTS_MAX)
-		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	conf_vfault(f, pos, fmt, ap);
 	va_end(ap);
-	if (conf_said(&f->said, pos, text))
-		return;
-	if (++f->n > CONF_FAULTS_MAX)
-		f->fn(f->ctx, pos, "too many errors: the rest is not shown");
-	else
-		f->fn(f->ctx, pos, text);
 }
 
 void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos)

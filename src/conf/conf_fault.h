@@ -1,26 +1,23 @@
 /*
- * conf_fault: the reports of every part of conf. Formats, counts and passes on to the conf_fault_fn
- * of the caller of conf_load; never allocates, so that "out of memory" can be reported.
+ * conf_fault: the reports about a configuration: faults, and warnings likewise. Formats, counts and
+ * passes on to a conf_fault_fn; never allocates, so that "out of memory" can be reported.
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 #include "conf/conf.h"
 
 enum { CONF_FAULTS_MAX = 100 }; /* most reports: a file with thousands is no configuration */
 
-/* Reported faults: a line that servers share, or inherit from the top level, is reported once. */
-struct conf_said {
-	unsigned n;
-	uint64_t hashes[CONF_FAULTS_MAX];
-};
-
+/* Zeroed except fn and ctx. A line that servers share, or inherit from the top level, is reported
+ * once. */
 struct conf_faults {
-	conf_fault_fn *fn;
+	conf_fault_fn *fn; /* NULL: none are passed on */
 	void *ctx;
-	unsigned n;
-	struct conf_said said;
+	unsigned n; /* of different ones */
+	uint64_t hashes[CONF_FAULTS_MAX];
 	bool oom;  /* the arena is full: reading and reports stop */
 	bool lost; /* skipped text may have set keys that would be missed later */
 };
@@ -30,13 +27,15 @@ extern const struct conf_pos conf_command_line;
 
 void conf_fault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
+void conf_vfault(struct conf_faults *f, const struct conf_pos *pos, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0), cold));
 
 /* The arena is full or malloc failed: one fault, whatever follows. */
 void conf_fault_oom(struct conf_faults *f, const struct conf_pos *pos) __attribute__((cold));
 
-/* True if message was reported for pos before; from now on it was. */
-bool conf_said(struct conf_said *said, const struct conf_pos *pos, const char *message)
-	__attribute__((cold));
+/* Warns of settings that are no fault, but probably not meant: for -t, a start and a reload
+ * (conf_warn.c). */
+void conf_warn(const struct conf *conf, struct conf_faults *warnings);
 
 enum { CONF_FAULT_TEXT = 1024 };
 

@@ -93,10 +93,15 @@ static char *put_host(struct arena *arena, const char *text, const char *host)
 	return made;
 }
 
+static bool names_host(const char *text)
+{
+	return text != NULL && strstr(text, CONF_HOST) != NULL;
+}
+
 static bool has_host(const struct conf_list *list)
 {
 	for (unsigned i = 0; i < list->n; i++)
-		if (list->v[i] != NULL && strstr(list->v[i], CONF_HOST) != NULL)
+		if (names_host(list->v[i]))
 			return true;
 	return false;
 }
@@ -133,12 +138,11 @@ static void clear_certificates(struct conf_server *s)
 /* The other keys of a host. */
 static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
 {
-	char *log = s->log.access_log;
-
-	if (log != NULL && strstr(log, CONF_HOST) != NULL)
-		s->log.access_log = put_host(&h->conf->arena, log, host);
-	if (s->log.access_log == NULL && log != NULL)
-		conf_fault_oom(h->faults, &s->log.access_log_at);
+	if (names_host(s->log.access_log)) {
+		s->log.access_log = put_host(&h->conf->arena, s->log.access_log, host);
+		if (s->log.access_log == NULL)
+			conf_fault_oom(h->faults, &s->log.access_log_at);
+	}
 	/* A new host may get its certificate later than its directory. */
 	if (has_certificates(s) && (!put_hosts(h, &s->tls.certificate, host) ||
 					   !put_hosts(h, &s->tls.certificate_key, host)))
@@ -225,7 +229,7 @@ static void expand(struct hosts *h, unsigned of)
 	s->root = conf_none;
 	if (has_certificates(s))
 		clear_certificates(s);
-	if (s->log.access_log != NULL && strstr(s->log.access_log, CONF_HOST) != NULL) {
+	if (names_host(s->log.access_log)) {
 		s->log.access_log = h->conf->log.access_log;
 		s->log.access_log_at.file = NULL;
 	}
@@ -235,15 +239,10 @@ static void expand(struct hosts *h, unsigned of)
 	}
 }
 
-static bool has_pattern(const struct conf_server *s)
-{
-	return s->root != NULL && strstr(s->root, CONF_HOST) != NULL;
-}
-
 /* Reports ${host} elsewhere than in a root. */
 static void check_alone(struct hosts *h, struct conf_server *s)
 {
-	bool log = s->log.access_log != NULL && strstr(s->log.access_log, CONF_HOST) != NULL;
+	bool log = names_host(s->log.access_log);
 
 	if (!log && !has_certificates(s))
 		return;
@@ -321,7 +320,7 @@ static void keep_patterns(struct hosts *h, unsigned n)
 		return;
 	}
 	for (unsigned i = 0; i < conf->nservers; i++)
-		if (has_pattern(&conf->servers[i]))
+		if (names_host(conf->servers[i].root))
 			kept[conf->npatterns++] = conf->servers[i];
 	conf->patterns = kept;
 }
@@ -332,7 +331,7 @@ void conf_hosts_expand(struct conf *conf, struct conf_faults *faults)
 	unsigned n = conf->nservers, patterns = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		if (has_pattern(&conf->servers[i]))
+		if (names_host(conf->servers[i].root))
 			patterns++;
 		else
 			check_alone(&h, &conf->servers[i]);
@@ -344,7 +343,7 @@ void conf_hosts_expand(struct conf *conf, struct conf_faults *faults)
 		return;
 	take_names(&h);
 	for (unsigned i = 0; i < n && !faults->oom; i++)
-		if (has_pattern(&conf->servers[i]))
+		if (names_host(conf->servers[i].root))
 			expand(&h, i);
 	name_map_fini(&h.taken);
 }

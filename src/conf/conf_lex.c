@@ -21,6 +21,13 @@ static bool lex_is_control(char c)
 	return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
+bool conf_lex_has_control(const char *s)
+{
+	while (*s != '\0' && !lex_is_control(*s))
+		s++;
+	return *s != '\0';
+}
+
 static bool is_punct(char c)
 {
 	return c != '\0' && strchr("{}()=,;", c) != NULL;

@@ -33,6 +33,9 @@ struct conf_tok conf_lex_next(struct conf_lex *lex);
 /* Writes text (of a STRING) with its escapes resolved and a NUL; out has text.n + 1 bytes. */
 void conf_lex_unescape(struct slice text, char *out);
 
+/* True if s has a byte that no token can have. */
+bool conf_lex_has_control(const char *s);
+
 static inline bool conf_tok_is(const struct conf_tok *tok, char punct)
 {
 	return tok->kind == CONF_TOK_PUNCT && tok->text.p[0] == punct;

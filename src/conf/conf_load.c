@@ -23,19 +23,6 @@ enum {
 	CONF_INCLUDE_MAX = 16, /* nesting of includes */
 };
 
-/*
- * Skips the byte-order mark of Windows editors before UTF-8 (Unicode 15.0, 2.13). NULL, or why the
- * text cannot be read.
- */
-static const char *skip_byte_order_mark(struct slice *text)
-{
-	if (slice_starts(*text, SLICE("\xef\xbb\xbf")))
-		*text = slice_of(text->p + 3, text->n - 3);
-	if (slice_starts(*text, SLICE("\xff\xfe")) || slice_starts(*text, SLICE("\xfe\xff")))
-		return "the file is in UTF-16: save it as UTF-8";
-	return NULL;
-}
-
 static bool is_open(const struct conf_source *source, const struct stat *st)
 {
 	for (; source != NULL; source = source->from)
@@ -47,13 +34,15 @@ static bool is_open(const struct conf_source *source, const struct stat *st)
 static void parse(struct conf *conf, const struct conf_source *source, struct slice text,
 	const struct conf_pos *pos, struct conf_faults *faults)
 {
-	const char *why = skip_byte_order_mark(&text);
-
-	if (why == NULL) {
+	/* The byte-order mark of Windows editors before UTF-8 (Unicode 15.0, 2.13). */
+	if (slice_starts(text, SLICE("\xef\xbb\xbf")))
+		slice_skip(&text, 3);
+	if (!slice_starts(text, SLICE("\xff\xfe")) && !slice_starts(text, SLICE("\xfe\xff"))) {
 		conf_parse(conf, source, text, faults);
 		return;
 	}
-	conf_fault(faults, pos, "cannot read \"%s\": %s", source->name, why);
+	conf_fault(faults, pos, "cannot read \"%s\": the file is in UTF-16: save it as UTF-8",
+		source->name);
 	faults->lost = true;
 }
 
@@ -72,43 +61,33 @@ static void read_one(struct conf *conf, const char *name, const struct conf_sour
 		.depth = from != NULL ? from->depth + 1 : 0,
 		.block = block,
 		.include = include };
+	unsigned before = faults->n;
 	char *buf = NULL;
 	struct stat st;
-	ssize_t n;
+	ssize_t n = -1;
 
-	if (stat(name, &st) < 0) {
+	if (stat(name, &st) < 0)
 		conf_fault(faults, pos, "cannot open \"%s\": %m", name);
-		faults->lost = true;
-	} else if (!S_ISREG(st.st_mode)) {
+	else if (!S_ISREG(st.st_mode))
 		conf_fault(faults, pos, "\"%s\" is not a regular file", name);
-		faults->lost = true;
-	} else if (is_open(from, &st)) {
+	else if (is_open(from, &st))
 		conf_fault(faults, pos, "\"%s\" includes itself", name);
-	} else if (st.st_size > CONF_FILE_MAX) {
+	else if (st.st_size > CONF_FILE_MAX)
 		conf_fault(faults, pos, "\"%s\" is larger than %d bytes", name, CONF_FILE_MAX);
-		faults->lost = true;
-	} else if ((buf = malloc((size_t)st.st_size + 1)) == NULL) {
+	else if ((buf = malloc((size_t)st.st_size + 1)) == NULL)
 		conf_fault_oom(faults, pos);
-		faults->lost = true;
-	} else if ((n = file_read(name, buf, (size_t)st.st_size + 1)) < 0) {
+	else if ((n = file_read(name, buf, (size_t)st.st_size + 1)) < 0)
 		conf_fault(faults, pos, "cannot open \"%s\": %s", name, strerror((int)-n));
-		faults->lost = true;
-	} else if (n > st.st_size) {
+	else if (n > st.st_size)
 		conf_fault(faults, pos, "\"%s\" grew while h2d read it", name);
+	if (faults->n > before) {
 		faults->lost = true;
-	} else {
+	} else if (n >= 0) {
 		source.dev = st.st_dev;
 		source.ino = st.st_ino;
 		parse(conf, &source, slice_of(buf, (size_t)n), pos, faults);
 	}
 	free(buf);
-}
-
-static void conf_read_file(struct conf *conf, const char *path, struct conf_faults *faults)
-{
-	const struct conf_pos pos = { .file = path };
-
-	read_one(conf, path, NULL, NULL, &pos, faults);
 }
 
 static int on_glob_error(const char *path, int error)
@@ -191,14 +170,9 @@ static void include(struct conf *conf, const struct conf_source *source, const s
 		read_one(conf, name, source, block, pos, faults);
 }
 
-struct override {
-	struct conf *conf;
-	struct conf_faults *faults;
-};
-
 /* Stores the text for key of section s in obj like the file's, but overrides that. */
-static void override_set(
-	struct override *o, enum conf_section_id s, const char *key, void *obj, const char *text)
+static void override_set(struct conf *conf, struct conf_faults *faults, enum conf_section_id s,
+	const char *key, void *obj, const char *text)
 {
 	const struct conf_row *row = conf_table_row(&conf_sections[s], slice_str(key));
 
@@ -206,35 +180,33 @@ static void override_set(
 	if (text == NULL)
 		return;
 	/* -T could not write it in a readable form. */
-	for (const char *p = text; *p != '\0'; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-			conf_fault(o->faults, &conf_command_line, "a control byte in %s", key);
-			return;
-		}
-	}
-	conf_value_set_text(&o->conf->arena, row, obj, text, &conf_command_line, o->faults);
+	if (conf_lex_has_control(text))
+		conf_fault(faults, &conf_command_line, "a control byte in %s", key);
+	else
+		conf_value_set_text(&conf->arena, row, obj, text, &conf_command_line, faults);
 }
 
 /* Requests are logged to the terminal when h2d is started by hand, without a file. */
-static void log_to_terminal(struct override *o, const struct conf_override *ov)
+static void log_to_terminal(
+	struct conf *conf, struct conf_faults *faults, const struct conf_override *ov)
 {
 	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)
 		return;
-	override_set(o, CONF_SECTION_GLOBAL, "access-log", o->conf, "stderr");
-	override_set(o, CONF_SECTION_GLOBAL, "access-log-format", o->conf, "short");
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log", conf, "stderr");
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log-format", conf, "short");
 }
 
 static struct conf_listen *add_listen(
-	struct override *o, struct conf_pos at, const char *host, uint64_t number)
+	struct conf *conf, struct conf_pos at, const char *host, uint64_t number)
 {
 	struct conf_listen *l =
-		conf_table_add(&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
+		conf_table_add(&conf->arena, conf, &conf_sections[CONF_SECTION_LISTEN]);
 	char address[64];
 
 	if (l == NULL)
 		return NULL;
 	snprintf(address, sizeof(address), "%s:%u", host, (unsigned)number);
-	l->address = arena_strdup(&o->conf->arena, address);
+	l->address = arena_strdup(&conf->arena, address);
 	l->optional = true;
 	l->at = at;
 	return l->address != NULL ? l : NULL;
@@ -242,29 +214,28 @@ static struct conf_listen *add_listen(
 
 /* A title without a host, ":443", means both families: its section once more, with the other's
  * address. */
-static void both_families(struct override *o)
+static void both_families(struct conf *conf, struct conf_faults *faults)
 {
-	unsigned n = o->conf->nlistens;
+	unsigned n = conf->nlistens;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct conf_listen *l = &o->conf->listens[i], both, *other;
-		char *four;
+		const char *address = conf->listens[i].address;
+		struct conf_listen *other;
+		char *four, *six;
 
-		if (l->address == NULL || l->address[0] != ':')
+		if (address == NULL || address[0] != ':')
 			continue;
-		four = arena_printf(&o->conf->arena, "0.0.0.0%s", l->address);
-		both = *l;
-		both.optional = true;
-		both.address = arena_printf(&o->conf->arena, "[::]%s", l->address);
-		other = conf_table_add(
-			&o->conf->arena, o->conf, &conf_sections[CONF_SECTION_LISTEN]);
-		if (four == NULL || both.address == NULL || other == NULL) {
-			conf_fault_oom(o->faults, &both.at);
+		four = arena_printf(&conf->arena, "0.0.0.0%s", address);
+		six = arena_printf(&conf->arena, "[::]%s", address);
+		other = conf_table_add(&conf->arena, conf, &conf_sections[CONF_SECTION_LISTEN]);
+		if (four == NULL || six == NULL || other == NULL) {
+			conf_fault_oom(faults, &conf->listens[i].at);
 			return;
 		}
-		*other = both;
-		both.address = four;
-		o->conf->listens[i] = both;
+		conf->listens[i].optional = true;
+		*other = conf->listens[i];
+		conf->listens[i].address = four;
+		other->address = six;
 	}
 }
 
@@ -278,31 +249,30 @@ static void drop_public_listens(struct conf *conf)
 	conf->nlistens = n;
 }
 
-static void port(struct override *o, const struct conf_override *ov)
+static void port(struct conf *conf, struct conf_faults *faults, const struct conf_override *ov)
 {
 	struct conf_listen *l;
 	uint64_t number;
 	const char *why = conf_value_number(ov->port, 65535, &number);
 
 	if (why != NULL) {
-		conf_fault(o->faults, &conf_command_line,
+		conf_fault(faults, &conf_command_line,
 			"-p must be a number from 0 to 65535, not %.64s: %s", ov->port, why);
 		return;
 	}
-	drop_public_listens(o->conf);
-	l = add_listen(o, conf_command_line, "", number);
+	drop_public_listens(conf);
+	l = add_listen(conf, conf_command_line, "", number);
 	if (l == NULL) {
-		conf_fault_oom(o->faults, &conf_command_line);
+		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
-	l->tls = !ov->h2c && conf_has_certificate(o->conf);
+	l->tls = !ov->h2c && conf_has_certificate(conf);
 	l->tls_at = conf_command_line;
 }
 
 /* The file may have no server; -r needs the default one. */
-static struct conf_server *default_server(struct override *o)
+static struct conf_server *default_server(struct conf *conf)
 {
-	struct conf *conf = o->conf;
 	struct conf_server *s;
 
 	if (conf->nservers > 0)
@@ -317,28 +287,27 @@ static struct conf_server *default_server(struct override *o)
 static void conf_override(
 	struct conf *conf, const struct conf_override *ov, struct conf_faults *faults)
 {
-	struct override o = { .conf = conf, .faults = faults };
-	struct conf_server *server = default_server(&o);
+	struct conf_server *server = default_server(conf);
 
 	if (server == NULL) {
 		conf_fault_oom(faults, &conf_command_line);
 		return;
 	}
-	override_set(&o, CONF_SECTION_SERVER, "root", server, ov->root);
-	override_set(&o, CONF_SECTION_TLS, "certificate-key", &conf->tls, ov->key);
-	override_set(&o, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
-	override_set(&o, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
-	override_set(&o, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
-	override_set(&o, CONF_SECTION_GLOBAL, "user", conf, ov->user);
-	override_set(&o, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
-	override_set(&o, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
-	log_to_terminal(&o, ov);
+	override_set(conf, faults, CONF_SECTION_SERVER, "root", server, ov->root);
+	override_set(conf, faults, CONF_SECTION_TLS, "certificate-key", &conf->tls, ov->key);
+	override_set(conf, faults, CONF_SECTION_TLS, "certificate", &conf->tls, ov->cert);
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "worker-processes", conf, ov->workers);
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "dispatch", conf, ov->dispatch);
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "user", conf, ov->user);
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
+	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
+	log_to_terminal(conf, faults, ov);
 	if (ov->port != NULL)
-		port(&o, ov);
-	both_families(&o);
+		port(conf, faults, ov);
+	both_families(conf, faults);
 	if (conf->nlistens == 0 && !faults->lost &&
-		(add_listen(&o, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
-			add_listen(&o, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))
+		(add_listen(conf, (struct conf_pos){ 0 }, "127.0.0.1", 8080) == NULL ||
+			add_listen(conf, (struct conf_pos){ 0 }, "[::1]", 8080) == NULL))
 		conf_fault_oom(faults, &conf_command_line);
 }
 
@@ -352,7 +321,8 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		return;
 	}
 	if (conf->path != NULL)
-		conf_read_file(conf, conf->path, faults);
+		read_one(conf, conf->path, NULL, NULL, &(struct conf_pos){ .file = conf->path },
+			faults);
 	if (!faults->oom)
 		conf_override(conf, ov, faults);
 	if (!faults->oom)
@@ -365,8 +335,8 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 }
 
 /* faulty_too: repairs a conf with faults instead of freeing it. */
-static struct conf *load_conf(const struct conf_override *ov, size_t cap, bool faulty_too,
-	conf_fault_fn *fault, void *ctx)
+static struct conf *load_conf(
+	const struct conf_override *ov, bool faulty_too, conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
 	struct conf *conf = calloc(1, conf_table_handlers.size);
@@ -375,7 +345,7 @@ static struct conf *load_conf(const struct conf_override *ov, size_t cap, bool f
 		conf_fault_oom(&faults, &conf_command_line);
 		return NULL;
 	}
-	arena_init(&conf->arena, NULL, 0, cap);
+	arena_init(&conf->arena, NULL, 0, ov->memory > 0 ? ov->memory : CONF_MEMORY_MAX);
 	build(conf, ov, &faults);
 	conf->faulty = faults.n > 0;
 	if (conf->faulty &&
@@ -385,18 +355,12 @@ static struct conf *load_conf(const struct conf_override *ov, size_t cap, bool f
 	return conf;
 }
 
-struct conf *conf_load_capped(
-	const struct conf_override *ov, size_t cap, conf_fault_fn *fault, void *ctx)
-{
-	return load_conf(ov, cap, false, fault, ctx);
-}
-
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return load_conf(ov, CONF_MEMORY_MAX, false, fault, ctx);
+	return load_conf(ov, false, fault, ctx);
 }
 
 struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return load_conf(ov, CONF_MEMORY_MAX, true, fault, ctx);
+	return load_conf(ov, true, fault, ctx);
 }

@@ -54,15 +54,6 @@ static void assignment(struct parser *p, const struct block *b, const struct con
 		conf_value_set(&p->conf->arena, row, obj, &v, &pos, p->faults);
 }
 
-/* SECTION "TITLE" = VALUE: a section of one key, without its braces. */
-static void only_key(struct parser *p, const struct block *b, const struct conf_tok *name)
-{
-	struct conf_tok key = *name;
-
-	key.text = slice_str(b->section->rows[0].name);
-	assignment(p, b, &key);
-}
-
 static void include(struct parser *p, const struct block *b, const struct conf_tok *key)
 {
 	const struct conf_pos pos = parser_pos(p, key->line);
@@ -150,21 +141,10 @@ static const struct conf_section *find_section(
 	return conf_table_section(NULL, name);
 }
 
-/* True: a word is in the place of a title, followed by a brace. */
-static bool is_unquoted(const struct parser *p)
-{
-	struct conf_tok ahead;
-
-	if (p->tok.kind != CONF_TOK_WORD)
-		return false;
-	ahead = parser_ahead(p);
-	return conf_tok_is(&ahead, '{');
-}
-
-/* True: the title has no quotes, which was reported. */
+/* True: a word without quotes is in the place of a title, which was reported. */
 static bool refuse_unquoted(struct parser *p, const struct conf_section *s)
 {
-	if (!is_unquoted(p))
+	if (p->tok.kind != CONF_TOK_WORD || !parser_ahead_is(p, '{'))
 		return false;
 	parser_fault(p, p->tok.line, "put the title in quotes: %s \"%.*s\" { ... }", s->name,
 		PARSER_NAME(&p->tok));
@@ -216,7 +196,7 @@ static void section_of(
 {
 	struct conf_tok title = p->tok;
 	bool has_title = title.kind == CONF_TOK_STRING, bad = title.kind == CONF_TOK_BAD;
-	bool one = false;
+	bool one = false; /* SECTION "TITLE" = VALUE: a section of one key, without its braces */
 	struct conf_list titles = { 0 };
 
 	if (read_titles(p, b.section, key, &titles))
@@ -266,10 +246,14 @@ static void section_of(
 		*(char **)block_obj(p, &b) = has_title      ? parser_string(p, &title)
 					     : titles.n > 0 ? titles.v[0]
 							    : NULL;
-	if (one)
-		only_key(p, &b, key);
-	else
+	if (one) {
+		struct conf_tok only = *key;
+
+		only.text = slice_str(b.section->rows[0].name);
+		assignment(p, &b, &only);
+	} else {
 		parse_block(p, &b);
+	}
 	repeat(p, &b, key->line, &titles);
 }
 
@@ -317,12 +301,8 @@ static void statement(struct parser *p, struct block *b)
 	bool opens;
 
 	parser_next(p);
-	opens = conf_tok_is(&p->tok, '{');
-	if (p->tok.kind == CONF_TOK_STRING) {
-		struct conf_tok ahead = parser_ahead(p);
-
-		opens = conf_tok_is(&ahead, '{');
-	}
+	opens = p->tok.kind == CONF_TOK_STRING ? parser_ahead_is(p, '{')
+					       : conf_tok_is(&p->tok, '{');
 	if (conf_tok_is(&p->tok, '=')) {
 		parser_next(p);
 		assignment(p, b, &key);

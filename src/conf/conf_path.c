@@ -12,11 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_temporary(const char *path)
-{
-	return strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0;
-}
-
 /* systemd has started this very process (systemd.exec(5)). */
 static bool is_of_unit(void)
 {
@@ -32,7 +27,8 @@ const char *conf_path_cure(int error, const char *path)
 	if (error == EACCES && geteuid() == 0)
 		return " (root cannot bypass modes here: chown root, or under systemd, "
 		       "CapabilityBoundingSet=CAP_DAC_READ_SEARCH: systemctl edit h2d)";
-	if (error == ENOENT && is_temporary(path) && is_of_unit())
+	if (error == ENOENT && is_of_unit() &&
+		(strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0))
 		return " (the unit has its own /tmp: move it, or PrivateTmp=no: systemctl edit "
 		       "h2d)";
 	return "";
@@ -51,6 +47,16 @@ static void cannot(
 	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure);
 }
 
+/* False, after a fault: path does not exist. */
+static bool path_look(const char *key, const char *path, struct stat *st,
+	const struct conf_pos *pos, struct conf_faults *faults)
+{
+	if (stat(path, st) == 0)
+		return true;
+	cannot(key, path, pos, faults);
+	return false;
+}
+
 static bool check_readable(
 	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
 {
@@ -58,10 +64,8 @@ static bool check_readable(
 	int fd;
 
 	/* Checked before it is opened: opening a device can have effects. */
-	if (stat(path, &st) < 0) {
-		cannot(key, path, pos, faults);
+	if (!path_look(key, path, &st, pos, faults))
 		return false;
-	}
 	if (!S_ISREG(st.st_mode)) {
 		conf_fault(faults, pos, "%s \"%s\" is not a regular file", key, path);
 		return false;
@@ -98,8 +102,7 @@ void conf_path_exists(
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		cannot(key, path, pos, faults);
+	path_look(key, path, &st, pos, faults);
 }
 
 bool conf_path_is_wide(const char *folder)
@@ -112,9 +115,7 @@ void conf_path_directory(
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
-		cannot(key, path, pos, faults);
-	else if (!S_ISDIR(st.st_mode))
+	if (path_look(key, path, &st, pos, faults) && !S_ISDIR(st.st_mode))
 		conf_fault(faults, pos, "%s \"%s\" is not a directory", key, path);
 }
 

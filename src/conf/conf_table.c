@@ -344,18 +344,13 @@ const void *conf_table_peek(const void *owner, const struct conf_section *sectio
 
 void *conf_table_get(void *owner, const struct conf_section *section, unsigned i)
 {
-	char *where = (char *)owner + section->where;
-
-	if (section->title == NULL)
-		return where;
-	return *(char **)(void *)where + i * section->size;
+	return (void *)(uintptr_t)conf_table_peek(owner, section, i);
 }
 
 static void *section_grow(struct arena *arena, void *owner, const struct conf_section *section)
 {
 	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
 	char **first = (char **)(void *)((char *)owner + section->where);
-	char *obj;
 
 	/* Full at every power of two: the arena wastes no more than is in use. */
 	if ((*n & (*n - 1)) == 0) {
@@ -367,8 +362,7 @@ static void *section_grow(struct arena *arena, void *owner, const struct conf_se
 			memcpy(more, *first, *n * section->size);
 		*first = more;
 	}
-	obj = *first + (*n)++ * section->size;
-	return obj;
+	return *first + (*n)++ * section->size;
 }
 
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section)

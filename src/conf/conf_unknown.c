@@ -44,49 +44,46 @@ static unsigned distance(struct slice a, struct slice b)
 
 /* The best match for a misspelt name. */
 struct near {
-	const char *name;
+	struct slice name;
+	const char *best; /* NULL: none yet */
 	unsigned distance;
 };
 
-static void near_compare(struct near *near, struct slice name, const char *known)
+static void near_compare(struct near *near, const char *known)
 {
-	unsigned d = distance(name, slice_str(known));
+	unsigned d = distance(near->name, slice_str(known));
 
-	if (near->name == NULL || d < near->distance)
-		*near = (struct near){ known, d };
+	if (near->best == NULL || d < near->distance) {
+		near->best = known;
+		near->distance = d;
+	}
 }
 
 /* A third of the letters may be wrong, two in any case: beyond that it is another word. */
-static const char *near_enough(const struct near *near, struct slice name)
+static const char *near_enough(const struct near *near)
 {
-	return near->distance <= (name.n > 6 ? name.n / 3 : 2) ? near->name : NULL;
+	return near->distance <= (near->name.n > 6 ? near->name.n / 3 : 2) ? near->best : NULL;
 }
 
 static const char *near_row(const struct conf_section *section, struct slice name)
 {
-	struct near near = { NULL, 0 };
+	struct near near = { .name = name };
 
 	for (unsigned i = 0; i < section->nrows; i++)
-		near_compare(&near, name, section->rows[i].name);
-	return near_enough(&near, name);
+		near_compare(&near, section->rows[i].name);
+	return near_enough(&near);
 }
 
-static const char *near_section(struct slice name)
+/* handlers: names of handlers, instead of sections. */
+static const char *near_section(struct slice name, bool handlers)
 {
-	struct near near = { NULL, 0 };
+	struct near near = { .name = name };
+	const struct conf_section *s;
 
-	for (unsigned i = CONF_SECTION_GLOBAL + 1; i < CONF_SECTIONS; i++)
-		near_compare(&near, name, conf_sections[i].name);
-	return near_enough(&near, name);
-}
-
-static const char *near_handler(struct slice name)
-{
-	struct near near = { NULL, 0 };
-
-	for (unsigned i = 0; i < conf_table_handlers.n; i++)
-		near_compare(&near, name, conf_table_handlers.sections[i].handler);
-	return near.name != NULL ? near_enough(&near, name) : NULL;
+	for (unsigned i = CONF_SECTION_GLOBAL + 1; (s = conf_table_at(i)) != NULL; i++)
+		if ((s->handler != NULL) == handlers)
+			near_compare(&near, handlers ? s->handler : s->name);
+	return near_enough(&near);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -173,14 +170,15 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 	}
 	near = near_row(s, key->text);
 	unknown_word(p, key, "key", conf_unknown_place(s),
-		near != NULL ? near : near_section(key->text));
+		near != NULL ? near : near_section(key->text, false));
 }
 
 void conf_unknown_section(
 	struct parser *p, const struct conf_section *in, const struct conf_tok *key)
 {
 	if (!foreign_word(p, key, "section", in, NULL))
-		unknown_word(p, key, "section", conf_unknown_place(in), near_section(key->text));
+		unknown_word(
+			p, key, "section", conf_unknown_place(in), near_section(key->text, false));
 	p->faults->lost = true;
 	if (p->tok.kind == CONF_TOK_STRING)
 		parser_next(p);
@@ -189,7 +187,7 @@ void conf_unknown_section(
 
 void conf_unknown_handler(struct parser *p, const struct conf_tok *key, const char *title)
 {
-	const char *near = near_handler(slice_str(title));
+	const char *near = near_section(slice_str(title), true);
 
 	parser_fault(p, key->line, "no built-in handler \"%.64s\" has keys%s%s%s", title,
 		near != NULL ? ": did you mean " : "", near != NULL ? near : "",

@@ -3,11 +3,8 @@
  * for -t, a start and a reload; it reads the configuration alone.
  */
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/name_map.h"
 #include "conf/conf_fault.h"
 
 enum {
@@ -16,26 +13,8 @@ enum {
 
 struct warner {
 	const struct conf *conf;
-	conf_fault_fn *warn;
-	void *ctx;
-	struct conf_said *said;
-	struct name_map names; /* of servers, and the number of each, plus 1 */
+	struct conf_faults *warnings;
 };
-
-static void warn_of(const struct warner *w, const struct conf_pos *pos, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void warn_of(const struct warner *w, const struct conf_pos *pos, const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!conf_said(w->said, pos, text))
-		w->warn(w->ctx, pos, text);
-}
 
 /* The title or the target of a single page: "/old.html", "https://example.com/new.html". */
 static bool is_page(const char *s)
@@ -56,7 +35,7 @@ static void check_redirect(const struct warner *w, const struct conf_scope *p, c
 	if (to[strlen(to) - 1] == '/' || strpbrk(to, "?#") != NULL || is_page(to) ||
 		is_page(prefix))
 		return;
-	warn_of(w, &p->redirect_at,
+	conf_fault(w->warnings, &p->redirect_at,
 		"redirect \"%.200s\" drops the rest of paths below %.200s: set redirect-keep-path "
 		"to true, or to false if this is intended",
 		to, prefix);
@@ -84,7 +63,7 @@ static void check_title(const struct warner *w, const struct conf_location *l)
 	const char *c = strchr(l->prefix, '%');
 
 	if (c != NULL && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
-		warn_of(w, &l->at,
+		conf_fault(w->warnings, &l->at,
 			"location \"%.200s\" contains a \"%%\", but paths are decoded before they "
 			"are compared: write the character for %.3s",
 			l->prefix, c);
@@ -94,14 +73,14 @@ static void check_pattern(
 	const struct warner *w, const char *key, const char *pattern, const struct conf_pos *at)
 {
 	if (pattern[0] == '.')
-		warn_of(w, at,
+		conf_fault(w->warnings, at,
 			"%s \"%.200s\": names with a leading dot are never sent: write \"*%.200s\" "
 			"for an extension",
 			key, pattern, pattern);
 	else if (strpbrk(pattern, "{}()|^$\\+") != NULL || strncmp(pattern, "~ ", 2) == 0 ||
 		 strstr(pattern, ", ") != NULL || strstr(pattern, " *") != NULL ||
 		 strstr(pattern, ",*") != NULL)
-		warn_of(w, at,
+		conf_fault(w->warnings, at,
 			"%s \"%.200s\": only \"*\" is special: write several names as a list: "
 			"{\"*.png\", \"*.jpg\"}",
 			key, pattern);
@@ -148,7 +127,8 @@ static void check_fields(
 			n--;
 		slip = directive_slip(s, n);
 		if (slip != NULL) {
-			warn_of(w, at, "cache-control \"%.200s\": %s", cache_control, slip);
+			conf_fault(w->warnings, at, "cache-control \"%.200s\": %s", cache_control,
+				slip);
 			return;
 		}
 		s += taken;
@@ -160,10 +140,10 @@ static void check_returned(const struct warner *w, const struct conf_scope *p)
 	if (p->returned == 0 || p->return_except.n > 0)
 		return;
 	if (*p->redirect != '\0' && are_together(&p->returned_at, &p->redirect_at))
-		warn_of(w, &p->redirect_at,
+		conf_fault(w->warnings, &p->redirect_at,
 			"redirect does nothing: return answers all requests here");
 	if (*p->fallback != '\0' && are_together(&p->returned_at, &p->fallback_at))
-		warn_of(w, &p->fallback_at,
+		conf_fault(w->warnings, &p->fallback_at,
 			"fallback does nothing: return answers all requests here");
 }
 
@@ -175,12 +155,12 @@ static void check_scope(
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);
 	if (p->allow_subject.n > 0 && s->tls.client_verify == VERIFY_OFF)
-		warn_of(w, &p->allow_subject_at,
+		conf_fault(w->warnings, &p->allow_subject_at,
 			"allow-subject refuses all clients: set client-verify to request client "
 			"certificates");
 	if (*p->redirect != '\0' && *p->fallback != '\0' &&
 		are_together(&p->redirect_at, &p->fallback_at))
-		warn_of(w, &p->fallback_at,
+		conf_fault(w->warnings, &p->fallback_at,
 			"fallback does nothing: redirect answers all requests here");
 }
 
@@ -192,15 +172,6 @@ static const struct conf_scope *scope_of(const struct conf_server *s, const char
 	return l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
 }
 
-/* True if a listener serves that scheme. */
-static bool is_listened(const struct conf *conf, bool tls)
-{
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (!conf_listen_is_own(&conf->listens[i]) && conf->listens[i].tls == tls)
-			return true;
-	return false;
-}
-
 static void check_sendfile(const struct warner *w, const struct conf_scope *p)
 {
 	const struct conf *conf = w->conf;
@@ -210,52 +181,23 @@ static void check_sendfile(const struct warner *w, const struct conf_scope *p)
 		sends |= !conf_listen_is_own(&conf->listens[i]) && !conf->listens[i].tls &&
 			 conf->listens[i].http1;
 	if (p->sendfile && is_set(&p->sendfile_at) && !sends)
-		warn_of(w, &p->sendfile_at,
+		conf_fault(w->warnings, &p->sendfile_at,
 			"sendfile does nothing without a cleartext listener for HTTP/1");
 }
 
-/* The server whose name begins s. A port is another server's. */
-static const struct conf_server *server_at(const struct warner *w, const char *s, const char **path)
-{
-	char name[256];
-	size_t n = strcspn(s, "/?#:");
-	unsigned at;
-
-	if (n >= sizeof(name) || s[n] == ':')
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		name[i] = (char)tolower((unsigned char)s[i]);
-	at = name_map_get(&w->names, slice_of(name, n));
-	*path = s[n] == '/' ? s + n : "/";
-	return at > 0 ? &w->conf->servers[at - 1] : NULL;
-}
-
-/* The target of a redirect in this configuration; NULL: outside of it. */
-static const struct conf_scope *leads_to(
-	const struct warner *w, const struct conf_server **s, const char *to)
-{
-	const char *path = to;
-	bool tls = strncmp(to, "https://", 8) == 0;
-
-	if (tls || strncmp(to, "http://", 7) == 0)
-		*s = is_listened(w->conf, tls) ? server_at(w, to + 7 + tls, &path) : NULL;
-	return *s != NULL ? scope_of(*s, path) : NULL;
-}
-
-/* Follows redirects like a client. title: of the first location. */
+/* Follows redirects within the server, like a client. title: of the first location. */
 static void check_circle(const struct warner *w, const struct conf_server *s,
 	const struct conf_scope *first, const char *title)
 {
 	const struct conf_scope *at = first;
 
-	for (unsigned n = 0; at != NULL && *at->redirect != '\0' && n < CIRCLE_MAX; n++) {
-		if (at->returned != 0)
-			return;
-		at = leads_to(w, &s, at->redirect);
+	for (unsigned n = 0; *at->redirect == '/' && at->returned == 0 && n < CIRCLE_MAX; n++) {
+		at = scope_of(s, at->redirect);
 		if (at != first)
 			continue;
-		warn_of(w, &first->redirect_at, "redirect \"%.200s\" loops back to %s\"%.200s\"",
-			first->redirect, title[0] == '/' ? "location " : "server ", title);
+		conf_fault(w->warnings, &first->redirect_at,
+			"redirect \"%.200s\" loops back to location \"%.200s\"", first->redirect,
+			title);
 		return;
 	}
 }
@@ -310,8 +252,8 @@ static void tell_lonely(const struct warner *w, const struct conf_scope *p, cons
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (is_set(keys[i].at) && !is_set(keys[i].top) && !keys[i].used)
-			warn_of(w, keys[i].at, "%s does nothing without %s", keys[i].key,
-				keys[i].of);
+			conf_fault(w->warnings, keys[i].at, "%s does nothing without %s",
+				keys[i].key, keys[i].of);
 }
 
 static void check_lonely(const struct warner *w, const struct conf_server *s)
@@ -335,19 +277,19 @@ static void check_limits(const struct warner *w)
 	any = u.rates || u.paces || l->new_connections_per_second > 0 ||
 	      l->connections_per_client > 0 || l->uploads_per_client > 0;
 	if (l->requests_burst > 0 && !u.rates)
-		warn_of(w, &l->requests_burst_at,
+		conf_fault(w->warnings, &l->requests_burst_at,
 			"requests-burst does nothing without requests-per-second");
 	for (unsigned i = 0; i < l->exempt.n; i++)
 		if (strcmp(l->exempt.v[i], "all") == 0 ||
 			slice_ends(slice_str(l->exempt.v[i]), SLICE("/0")))
-			warn_of(w, &l->exempt_at, "exempt \"%.100s\" exempts all clients",
-				l->exempt.v[i]);
+			conf_fault(w->warnings, &l->exempt_at,
+				"exempt \"%.100s\" exempts all clients", l->exempt.v[i]);
 	if (l->exempt.n > 0 && !any)
-		warn_of(w, &l->exempt_at,
+		conf_fault(w->warnings, &l->exempt_at,
 			"exempt does nothing without a limit per client, such as "
 			"requests-per-second");
 	if (l->dry_run && !any)
-		warn_of(w, &l->dry_run_at,
+		conf_fault(w->warnings, &l->dry_run_at,
 			"dry-run does nothing without a limit per client, such as "
 			"requests-per-second");
 }
@@ -358,7 +300,7 @@ static void check_log(const struct warner *w, const struct conf_log *log)
 	const char *space = log->access_log != NULL ? strrchr(log->access_log, ' ') : NULL;
 
 	if (space != NULL && strpbrk(space, "./") == NULL)
-		warn_of(w, &log->access_log_at,
+		conf_fault(w->warnings, &log->access_log_at,
 			"access-log \"%.200s\" is one file name: set the format in "
 			"access-log-format",
 			log->access_log);
@@ -371,7 +313,7 @@ static void check_handshakes(const struct warner *w)
 		if (strcmp(w->conf->servers[i].name, "_") != 0 || w->conf->servers[i].aliases.n > 0)
 			return;
 	if (w->conf->tls.reject_handshake)
-		warn_of(w, &w->conf->tls.reject_handshake_at,
+		conf_fault(w->warnings, &w->conf->tls.reject_handshake_at,
 			"reject-handshake refuses all clients: no server has a name");
 }
 
@@ -383,7 +325,7 @@ static void check_listens(const struct warner *w)
 
 		if (port != NULL && strcmp(port, ":443") == 0 && !l->tls && !l->redirect_to_https &&
 			!l->admin && !l->proxy_protocol && w->conf->trusted_proxies.n == 0)
-			warn_of(w, &l->at,
+			conf_fault(w->warnings, &l->at,
 				"listen \"%.200s\" is cleartext, but browsers expect TLS: set tls "
 				"= true",
 				l->address);
@@ -410,13 +352,13 @@ static void warn_of_server(const struct warner *w, const struct conf_server *s)
 		check_location(w, s, &s->locations[i]);
 	check_scope(w, s, &s->scope);
 	check_sendfile(w, &s->scope);
-	check_circle(w, s, &s->scope, s->name);
+	check_circle(w, s, &s->scope, "/");
 	check_lonely(w, s);
 	check_files(w, s->files, s->nfiles);
 	check_log(w, &s->log);
 	if (*s->strict_transport_security != '\0' && conf_https(w->conf) == NULL &&
 		w->conf->trusted_proxies.n == 0)
-		warn_of(w, &s->strict_transport_security_at,
+		conf_fault(w->warnings, &s->strict_transport_security_at,
 			"strict-transport-security does nothing without a listener with tls = "
 			"true");
 }
@@ -431,42 +373,20 @@ static void check_proxies(const struct warner *w)
 		used |= conf->listens[i].proxy_protocol;
 	for (unsigned i = 0; i < conf->trusted_proxies.n; i++)
 		if (slice_ends(slice_str(conf->trusted_proxies.v[i]), SLICE("/0")))
-			warn_of(w, &conf->trusted_proxies_at,
+			conf_fault(w->warnings, &conf->trusted_proxies_at,
 				"trusted-proxies \"%.100s\" trusts all clients: each can claim any "
 				"address",
 				conf->trusted_proxies.v[i]);
 	if (conf->trusted_proxies.n > 0 && !used)
-		warn_of(w, &conf->trusted_proxies_at,
+		conf_fault(w->warnings, &conf->trusted_proxies_at,
 			"trusted-proxies does nothing without client-address, request-id or a "
 			"listener with proxy-protocol = true");
 }
 
-/* Without memory a circle is missed. Names unchanged: people write lower case. */
-static void add_name(struct warner *w, const char *name, unsigned number)
+void conf_warn(const struct conf *conf, struct conf_faults *warnings)
 {
-	unsigned *at = name_map_put(&w->names, slice_str(name));
+	const struct warner w = { .conf = conf, .warnings = warnings };
 
-	if (at != NULL)
-		*at = number;
-}
-
-static void take_names(struct warner *w)
-{
-	for (unsigned i = 0; i < w->conf->nservers; i++) {
-		const struct conf_server *s = &w->conf->servers[i];
-
-		add_name(w, s->name, i + 1);
-		for (unsigned j = 0; j < s->aliases.n; j++)
-			add_name(w, s->aliases.v[j], i + 1);
-	}
-}
-
-void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
-{
-	struct conf_said said = { 0 };
-	struct warner w = { .conf = conf, .warn = warn, .ctx = ctx, .said = &said };
-
-	take_names(&w);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		warn_of_server(&w, &conf->servers[i]);
 	check_proxies(&w);
@@ -474,5 +394,4 @@ void conf_warn(const struct conf *conf, conf_fault_fn *warn, void *ctx)
 	check_handshakes(&w);
 	check_log(&w, &conf->log);
 	check_limits(&w);
-	name_map_fini(&w.names);
 }

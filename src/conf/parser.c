@@ -29,13 +29,11 @@ struct conf_pos parser_pos(const struct parser *p, unsigned line)
 void parser_fault(struct parser *p, unsigned line, const char *fmt, ...)
 {
 	const struct conf_pos pos = parser_pos(p, line);
-	char text[512];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	conf_vfault(p->faults, &pos, fmt, ap);
 	va_end(ap);
-	conf_fault(p->faults, &pos, "%s", text);
 }
 
 void parser_unexpected(struct parser *p, unsigned line, const char *message)
@@ -128,14 +126,6 @@ static void env_skip(struct copy *c, size_t n)
 	c->rest = slice_of(c->rest.p + n, c->rest.n - n);
 }
 
-static bool has_control(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return true;
-	return false;
-}
-
 /* inner: the text between the braces. */
 static void env_variable(struct copy *c, struct slice inner)
 {
@@ -155,7 +145,7 @@ static void env_variable(struct copy *c, struct slice inner)
 		env_put(c, colon + 1, inner.n - n - 1);
 	else if (value == NULL)
 		c->why = "is not set in the environment: set it or write ${NAME:default}";
-	else if (has_control(value))
+	else if (conf_lex_has_control(value))
 		c->why = "contains a control byte";
 	else
 		env_put(c, value, strlen(value));
@@ -223,12 +213,7 @@ char *parser_string(struct parser *p, const struct conf_tok *tok)
 /* True if a statement begins here, which no list can contain. */
 static bool at_statement(const struct parser *p)
 {
-	struct conf_tok ahead;
-
-	if (p->tok.kind != CONF_TOK_WORD)
-		return false;
-	ahead = parser_ahead(p);
-	return conf_tok_is(&ahead, '=') || conf_tok_is(&ahead, '{');
+	return p->tok.kind == CONF_TOK_WORD && (parser_ahead_is(p, '=') || parser_ahead_is(p, '{'));
 }
 
 /* After a fault in a list: skips to after its end, or its probable end. */

@@ -45,6 +45,12 @@ void parser_next(struct parser *p);
 
 /* The token after the current one. */
 struct conf_tok parser_ahead(const struct parser *p);
+static inline bool parser_ahead_is(const struct parser *p, char punct)
+{
+	struct conf_tok ahead = parser_ahead(p);
+
+	return conf_tok_is(&ahead, punct);
+}
 
 struct conf_pos parser_pos(const struct parser *p, unsigned line);
 

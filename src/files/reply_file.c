@@ -282,7 +282,7 @@ static void next_name(struct file_reply *a)
 	bool any = reply_names_next(a);
 
 	if (a->own)
-		settle_location(a, any && a->way != FILE_REPLY_SLASHED
+		settle_location(a, any && a->way != FILE_REPLY_SLASHED && a->name.n > req->path.n
 					   ? site_location_of_file(req->site, a->of_path, a->name)
 					   : a->of_path);
 	if (any)

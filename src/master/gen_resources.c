@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "conf/conf_fault.h"
 #include "http/compress.h"
 #include "machine/cache_room.h"
 #include "machine/user_access.h"
@@ -15,16 +14,6 @@
 #include "sites/certs.h"
 
 enum { SITES_MEMORY = 256 << 20 };
-
-static int init_privs(struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
-{
-	char err[512];
-
-	if (privs_find(&r->privs, conf->user, err, sizeof(err)) == 0)
-		return 0;
-	fault(ctx, &conf->user_at, err);
-	return -1;
-}
 
 /* A configured coding that this build lacks is no fault: files are sent without it. */
 static void warn_codings(const struct conf_list *list, const struct conf_pos *at)
@@ -52,37 +41,38 @@ static void warn_of_servers(const struct conf *conf)
 	}
 }
 
-static int init_sites(struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
+static void init_sites(struct resources *r, const struct conf *conf, struct conf_faults *faults)
 {
-	if (trees_init(&r->trees, conf, compress_built(), fault, ctx) < 0)
-		return -1;
+	if (!trees_init(&r->trees, conf, compress_built(), faults))
+		return;
 	r->sites = sites_make(conf, &r->trees,
-		(struct sites_tls){ &r->certs, r->client_cas.of_server }, &r->memory, fault, ctx);
+		(struct sites_tls){ &r->certs, r->client_cas.of_server }, &r->memory, faults);
 	if (r->sites == NULL)
-		return -1;
+		return;
 	certs_choose(&r->certs, r->sites);
 	client_cas_use(&r->client_cas, r->certs.tls);
-	return 0;
 }
 
 int gen_resources_init(
 	struct resources *r, const struct conf *conf, conf_fault_fn *fault, void *ctx)
 {
-	int rc = 0;
+	struct conf_faults faults = { .fn = fault, .ctx = ctx };
+	char err[512];
 
 	*r = (struct resources){ 0 };
 	arena_init(&r->memory, NULL, 0, SITES_MEMORY);
 	warn_codings(&conf->cache.compress, &conf->cache.compress_at);
 	warn_of_servers(conf);
 	/* All of them: each may report faults. */
-	rc |= init_privs(r, conf, fault, ctx);
-	rc |= certs_init(&r->certs, conf, fault, ctx);
-	rc |= client_cas_init(&r->client_cas, conf, fault, ctx);
+	if (privs_find(&r->privs, conf->user, err, sizeof(err)) < 0)
+		conf_fault(&faults, &conf->user_at, "%s", err);
+	certs_init(&r->certs, conf, &faults);
+	client_cas_init(&r->client_cas, conf, &faults);
 	/* Without memory for a table of either, it must not be read. */
 	if (r->certs.of_server == NULL || r->client_cas.of_server == NULL)
 		return -1;
-	rc |= init_sites(r, conf, fault, ctx);
-	return rc;
+	init_sites(r, conf, &faults);
+	return faults.n == 0 && r->sites != NULL ? 0 : -1;
 }
 
 /* Two locations apply to a file of the directory, because it has two paths. */
@@ -135,9 +125,11 @@ static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ct
 void gen_resources_check(
 	const struct resources *r, const struct conf *conf, conf_fault_fn *warn, void *ctx)
 {
-	conf_warn(conf, warn, ctx);
-	certs_check(&r->certs, conf, clock_wall().tv_sec, warn, ctx);
-	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, warn, ctx);
+	struct conf_faults warnings = { .fn = warn, .ctx = ctx };
+
+	conf_warn(conf, &warnings);
+	certs_check(&r->certs, conf, clock_wall().tv_sec, &warnings);
+	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, &warnings);
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
 	for (unsigned i = 0; i < r->sites->n; i++)
@@ -145,14 +137,15 @@ void gen_resources_check(
 	check_roots(r, warn, ctx);
 }
 
-void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx)
+void gen_resources_expire(struct resources *r, conf_fault_fn *warn)
 {
+	struct conf_faults warnings = { .fn = warn };
 	int64_t now = clock_wall().tv_sec;
 
 	for (unsigned i = 0; i < r->certs.n; i++)
-		certs_check_staples(&r->certs.entries[i], now, warn, ctx);
+		certs_check_staples(&r->certs.entries[i], now, &warnings);
 	for (unsigned i = 0; i < r->client_cas.n; i++)
-		client_cas_check_lists(&r->client_cas.entries[i], now, warn, ctx);
+		client_cas_check_lists(&r->client_cas.entries[i], now, &warnings);
 }
 
 void gen_resources_fini(struct resources *r)

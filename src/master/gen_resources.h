@@ -31,7 +31,7 @@ void gen_resources_check(
 
 /* Warns of staples and lists that have become too old: once, until they are renewed. warn NULL:
  * already logged. */
-void gen_resources_expire(struct resources *r, conf_fault_fn *warn, void *ctx);
+void gen_resources_expire(struct resources *r, conf_fault_fn *warn);
 
 /* Zeroed resources are empty: no effect. */
 void gen_resources_fini(struct resources *r);

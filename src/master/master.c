@@ -97,7 +97,7 @@ static void on_second(struct timer *t)
 	tickets_second(m);
 	changes_second(m);
 	if (m->current != NULL && m->current->state == GEN_SERVE)
-		gen_resources_expire(&m->current->resources, conf_fault_log, NULL);
+		gen_resources_expire(&m->current->resources, conf_fault_log);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */

@@ -215,7 +215,7 @@ static void serve(struct master *m, const struct gen *old)
 	tickets_serve(m);
 	changes_serve(m); /* files may change from now on */
 	/* The start has reported old ones. */
-	gen_resources_expire(&m->current->resources, NULL, NULL);
+	gen_resources_expire(&m->current->resources, NULL);
 	/* Before the old workers close theirs: these have accepted queued ones, and no other
 	 * process's socket queues more. */
 	sockets_keep(&m->sockets);

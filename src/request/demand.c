@@ -20,12 +20,6 @@ static void add_methods(struct demand *d, struct h2d_req *req, const struct loca
 			method_name(req->method), SLICE_ARG(location->prefix));
 }
 
-/* True if one of location's rules admits the client, without a password. */
-static bool is_satisfied(const struct location *location, bool in, bool known)
-{
-	return (location->access != NULL && in) || (location->subjects != NULL && known);
-}
-
 static const char *satisfy_text(bool satisfied, const struct auth *auth)
 {
 	if (satisfied)
@@ -46,7 +40,9 @@ static void demand_add(struct demand *d, struct h2d_req *req, const struct locat
 		trace_subject(req, location, known);
 	}
 	if (location->satisfy_any) {
-		bool satisfied = is_satisfied(location, in, known);
+		/* One of the rules admits the client, without a password. */
+		bool satisfied =
+			(location->access != NULL && in) || (location->subjects != NULL && known);
 
 		TRACE_STEP(req, SATISFY, TRACE_AT(location, satisfy), "%s",
 			satisfy_text(satisfied, auth));
@@ -92,7 +88,7 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 	const struct site *site = req->site;
 	const struct location *location = site_location(site, path);
 	bool dir = path.p[path.n - 1] == '/';
-	unsigned n = dir && location->files_apart ? site->nlocations : 0;
+	unsigned n = dir ? site->nlocations : 0;
 
 	*d = (struct demand){ .in = true, .known = true, .hidden = hides(req, location, path) };
 	demand_add(d, req, location);

@@ -102,27 +102,18 @@ const struct site *sites_find(const struct sites *s, struct slice authority)
 	return found != NULL ? found : &s->v[s->fallback];
 }
 
-/* After the name of a file only extensions of codings may follow. */
-static bool is_beside(struct slice path, size_t n)
-{
-	while (path.n > n && coding_beside(&path) != CODING_NONE)
-		;
-	return path.n == n;
-}
-
 bool site_prefix_owns(struct slice prefix, struct slice path)
 {
 	if (!slice_starts(path, prefix))
 		return false;
 	if (path.n == prefix.n || prefix.p[prefix.n - 1] == '/' || path.p[prefix.n] == '/')
 		return true;
-	return path.p[prefix.n] == '.' && is_beside(path, prefix.n);
-}
-
-/* A letter of ASCII in lower case. */
-static char fold(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	if (path.p[prefix.n] != '.')
+		return false;
+	/* After the name of a file only extensions of codings may follow. */
+	while (path.n > prefix.n && coding_beside(&path) != CODING_NONE)
+		;
+	return path.n == prefix.n;
 }
 
 /* "*" matches any bytes, others match themselves; pattern is in lower case. */
@@ -134,7 +125,7 @@ static bool site_fits(struct slice pattern, struct slice name)
 		if (p < pattern.n && pattern.p[p] == '*') {
 			star = p++;
 			from = n;
-		} else if (p < pattern.n && pattern.p[p] == fold(name.p[n])) {
+		} else if (p < pattern.n && pattern.p[p] == tolower((unsigned char)name.p[n])) {
 			p++;
 			n++;
 		} else if (star != SIZE_MAX) {
@@ -220,7 +211,7 @@ const struct location *site_file_settings(const struct location *location, struc
 const struct location *site_location_of_file(
 	const struct site *s, const struct location *location, struct slice path)
 {
-	const struct location *own = location->files_apart ? site_location(s, path) : location;
+	const struct location *own = site_location(s, path);
 
 	return own->prefix.n > location->prefix.n ? own : location;
 }
@@ -309,16 +300,12 @@ static struct site_memo_entry *memo_entry(struct site_memo *m, struct slice auth
 	return &m->entries[hash % SITE_MEMO_ENTRIES];
 }
 
-static bool is_malformed(struct slice authority)
-{
-	return authority.n > 0 && authority_host(authority).n == 0;
-}
-
 /* Not inline: most authorities were seen before. */
 static __attribute__((noinline)) const struct site *memo_add(
 	struct site_memo *m, const struct sites *s, struct slice authority)
 {
-	const struct site *site = is_malformed(authority) ? NULL : sites_find(s, authority);
+	bool malformed = authority.n > 0 && authority_host(authority).n == 0;
+	const struct site *site = malformed ? NULL : sites_find(s, authority);
 	struct site_memo_entry *e;
 
 	if (site == NULL || authority.n == 0 || authority.n > SITE_MEMO_TEXT)

@@ -133,8 +133,7 @@ struct location {
 	const struct slice *extensions; /* ".html": may be omitted in a path */
 	unsigned nextensions;
 	bool extensions_redirect; /* a path with one is redirected to the one without */
-	bool files_apart;      /* files of index and extensions may have locations of their own */
-	struct slice fallback; /* answers for missing files; n 0: none */
+	struct slice fallback;    /* answers for missing files; n 0: none */
 	const struct site_error_page *error_pages; /* its own */
 	unsigned nerror_pages;
 	const struct location_at *at; /* NULL in tests */

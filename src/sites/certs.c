@@ -12,16 +12,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "conf/conf_fault.h"
 #include "tls/tls_staple.h"
 #include "tls/tls_suites.h"
 #include "tls/tls_tickets.h"
 
 struct loader {
 	struct certs *certs;
-	conf_fault_fn *fault;
-	void *ctx;
-	int rc;
+	struct conf_faults *faults;
 	const struct conf_list *last_names; /* of the last loaded */
 	const struct tls_cert *last;
 };
@@ -31,12 +28,6 @@ struct loader {
 		{ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file }, \
 		{ &(tls)->certificate_at, &(tls)->certificate_key_at, \
 			&(tls)->stapling_file_at } })
-
-static void certs_refuse(struct loader *l, const struct conf_pos *at, const char *why)
-{
-	l->fault(l->ctx, at, why);
-	l->rc = -1;
-}
 
 static const struct certs_entry *certs_find(const struct certs *c, const struct tls_cert *cert)
 {
@@ -57,7 +48,7 @@ static void enter(struct loader *l, struct tls_cert *cert, const struct certs_ke
 		.cert = cert, .keys = *keys, .expiries = calloc(cert->npairs, sizeof(*e->expiries))
 	};
 	if (e->expiries == NULL) {
-		certs_refuse(l, &conf_command_line, "out of memory");
+		conf_fault_oom(l->faults, &conf_command_line);
 		return;
 	}
 	for (unsigned i = 0; i < cert->npairs; i++)
@@ -74,7 +65,7 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 	struct tls_fault fault;
 
 	if (files == NULL) {
-		certs_refuse(l, &conf_command_line, "out of memory");
+		conf_fault_oom(l->faults, &conf_command_line);
 		return NULL;
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -85,7 +76,7 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 	if (cert != NULL)
 		enter(l, cert, keys);
 	else
-		certs_refuse(l, keys->at[fault.in], fault.text);
+		conf_fault(l->faults, keys->at[fault.in], "%s", fault.text);
 	return cert;
 }
 
@@ -120,22 +111,17 @@ static void load_all(struct loader *l, const struct conf *conf)
 			l->certs->of_server[i] = l->certs->tls->first;
 }
 
-static void check_words(struct loader *l, const struct conf_tls *tls)
+static void check_words(const struct conf_tls *tls, struct conf_faults *faults)
 {
 	struct tls_fault fault;
-	char text[600];
 
-	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault)) {
-		snprintf(text, sizeof(text), "ciphers: %s", fault.text);
-		certs_refuse(l, &tls->ciphers_at, text);
-	}
-	if (tls->groups != NULL && !tls_suites_check_groups(tls->groups, &fault)) {
-		snprintf(text, sizeof(text), "groups: %s", fault.text);
-		certs_refuse(l, &tls->groups_at, text);
-	}
+	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault))
+		conf_fault(faults, &tls->ciphers_at, "ciphers: %s", fault.text);
+	if (tls->groups != NULL && !tls_suites_check_groups(tls->groups, &fault))
+		conf_fault(faults, &tls->groups_at, "groups: %s", fault.text);
 }
 
-static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
+static void check_ticket_file(const struct conf_tls *tls, struct conf_faults *faults)
 {
 	struct tls_tickets keys;
 	char why[512];
@@ -143,13 +129,14 @@ static void check_ticket_file(struct loader *l, const struct conf_tls *tls)
 	if (tls->session_ticket_key_file == NULL || *tls->session_ticket_key_file == '\0')
 		return;
 	if (!tls_tickets_read(tls->session_ticket_key_file, &keys, why, sizeof(why)))
-		certs_refuse(l, &tls->session_ticket_key_file_at, why);
+		conf_fault(faults, &tls->session_ticket_key_file_at, "%s", why);
 	OPENSSL_cleanse(&keys, sizeof(keys));
 }
 
-int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx)
+void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *faults)
 {
-	struct loader l = { .certs = c, .fault = fault, .ctx = ctx };
+	struct loader l = { .certs = c, .faults = faults };
+	unsigned before = faults->n;
 	bool tls12 = false, tls13 = false;
 
 	for (unsigned i = 0; i < conf->tls.protocols.n; i++) {
@@ -161,22 +148,21 @@ int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, v
 	/* Section tls has one, and each server. */
 	c->entries = calloc(conf->nservers + 1, sizeof(*c->entries));
 	if (c->tls == NULL || c->of_server == NULL || c->entries == NULL) {
-		fault(ctx, &conf_command_line, "out of memory");
-		return -1;
+		conf_fault_oom(faults, &conf_command_line);
+		return;
 	}
 	c->tls->rejects = conf->tls.reject_handshake;
 	c->tls->no_tickets = !conf->tls.session_tickets;
-	check_words(&l, &conf->tls);
-	check_ticket_file(&l, &conf->tls);
+	check_words(&conf->tls, faults);
+	check_ticket_file(&conf->tls, faults);
 	/* Each certificate would be refused for the fault already reported. */
-	if (l.rc == 0) {
+	if (faults->n == before) {
 		c->tls->ciphers = conf->tls.ciphers;
 		c->tls->groups = conf->tls.groups;
 	}
 	load_all(&l, conf);
 	if (c->tls->first == NULL)
 		tls_ctx_free(&c->tls);
-	return l.rc;
 }
 
 static const struct tls_cert *of_name(const void *owner, struct slice name)
@@ -230,85 +216,64 @@ void certs_fini(struct certs *c)
 
 enum { DAY_S = 86400, SOON_S = 14 * DAY_S };
 
-struct checker {
-	int64_t now;
-	conf_fault_fn *warn;
-	void *ctx;
-};
-
-static void check_time(
-	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
+static void check_time(const struct tls_pair *pair, int64_t now, const struct conf_pos *at,
+	struct conf_faults *warnings)
 {
-	int64_t left = pair->expires - k->now;
+	int64_t left = pair->expires - now;
 	time_t end = (time_t)pair->expires;
-	char text[512], date[32];
+	char date[32];
 	struct tm tm;
 
 	if (end == 0 || left > SOON_S)
 		return;
 	strftime(date, sizeof(date), "%Y-%m-%d %H:%M UTC", gmtime_r(&end, &tm));
 	if (left <= 0)
-		snprintf(text, sizeof(text), "certificate %.300s expired on %s: clients refuse it",
+		conf_fault(warnings, at, "certificate %.300s expired on %s: clients refuse it",
 			pair->files[TLS_FILE_CERTIFICATE], date);
 	else
-		snprintf(text, sizeof(text), "certificate %.300s expires in %d days, on %s",
+		conf_fault(warnings, at, "certificate %.300s expires in %d days, on %s",
 			pair->files[TLS_FILE_CERTIFICATE], (int)(left / DAY_S), date);
-	k->warn(k->ctx, at, text);
 }
 
-static void check_staple(
-	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
+/* True: there is a warning. */
+static bool check_staple(const struct certs_entry *e, const struct tls_pair *pair, int64_t now,
+	struct conf_faults *warnings)
 {
 	const struct tls_staple *staple = tls_staple_of(pair->leaf);
-	const char *why = staple != NULL ? tls_staple_unfit(staple, k->now) : NULL;
-	char text[512];
+	const char *why = staple != NULL ? tls_staple_unfit(staple, now) : NULL;
 
-	if (why == NULL)
-		return;
-	snprintf(text, sizeof(text), "stapling-file %.300s is not sent: %s",
-		pair->files[TLS_FILE_STAPLE], why);
-	k->warn(k->ctx, at, text);
+	if (why != NULL)
+		conf_fault(warnings, e->keys.at[TLS_FILE_STAPLE],
+			"stapling-file %.300s is not sent: %s", pair->files[TLS_FILE_STAPLE], why);
+	return why != NULL;
 }
 
-static void check_key(
-	const struct checker *k, const struct tls_pair *pair, const struct conf_pos *at)
-{
-	const char *key = pair->files[TLS_FILE_KEY];
-	struct stat st;
-	char text[512];
-
-	if (key == NULL || stat(key, &st) < 0 || !(st.st_mode & S_IROTH))
-		return;
-	snprintf(text, sizeof(text),
-		"certificate-key \"%.300s\" is readable by all users: chmod o-r", key);
-	k->warn(k->ctx, at, text);
-}
-
-static void check_entry(const struct checker *k, const struct certs_entry *e)
+static void check_entry(const struct certs_entry *e, int64_t now, struct conf_faults *warnings)
 {
 	const struct conf_pos *at = e->keys.at[TLS_FILE_CERTIFICATE];
-	char text[512];
+	struct stat st;
 
 	for (unsigned i = 0; i < e->cert->npairs; i++) {
 		const struct tls_pair *pair = &e->cert->pairs[i];
-		const char *why = tls_pair_doubt(e->cert, pair);
+		const char *why = tls_pair_doubt(e->cert, pair), *key = pair->files[TLS_FILE_KEY];
 
-		check_time(k, pair, at);
-		check_staple(k, pair, e->keys.at[TLS_FILE_STAPLE]);
-		check_key(k, pair, e->keys.at[TLS_FILE_KEY]);
-		if (why == NULL)
-			continue;
-		snprintf(text, sizeof(text), "certificate %.200s: %s",
-			pair->files[TLS_FILE_CERTIFICATE], why);
-		k->warn(k->ctx, at, text);
+		check_time(pair, now, at, warnings);
+		check_staple(e, pair, now, warnings);
+		if (key != NULL && stat(key, &st) == 0 && (st.st_mode & S_IROTH))
+			conf_fault(warnings, e->keys.at[TLS_FILE_KEY],
+				"certificate-key \"%.300s\" is readable by all users: chmod o-r",
+				key);
+		if (why != NULL)
+			conf_fault(warnings, at, "certificate %.200s: %s",
+				pair->files[TLS_FILE_CERTIFICATE], why);
 	}
 }
 
 /* "*.example.com" is covered if some name of it is. */
-static void check_name(const struct checker *k, const struct tls_cert *cert, const char *name,
-	const struct conf_pos *at)
+static void check_name(const struct tls_cert *cert, const char *name, const struct conf_pos *at,
+	struct conf_faults *warnings)
 {
-	char one[256], text[1024];
+	char one[256];
 
 	if (strcmp(name, "_") == 0)
 		return;
@@ -316,50 +281,38 @@ static void check_name(const struct checker *k, const struct tls_cert *cert, con
 	for (unsigned i = 0; i < cert->npairs; i++) {
 		const struct tls_pair *pair = &cert->pairs[i];
 
-		if (tls_pair_covers(pair, slice_str(one)))
-			continue;
-		snprintf(text, sizeof(text),
-			"certificate %.400s does not cover \"%.255s\": clients refuse it",
-			pair->files[TLS_FILE_CERTIFICATE], name);
-		k->warn(k->ctx, at, text);
+		if (!tls_pair_covers(pair, slice_str(one)))
+			conf_fault(warnings, at,
+				"certificate %.400s does not cover \"%.255s\": clients refuse it",
+				pair->files[TLS_FILE_CERTIFICATE], name);
 	}
-}
-
-static void check_cert_names(
-	const struct checker *k, const struct conf_server *s, const struct tls_cert *cert)
-{
-	if (s->name != NULL)
-		check_name(k, cert, s->name, &s->at);
-	for (unsigned i = 0; i < s->aliases.n; i++)
-		check_name(k, cert, s->aliases.v[i], &s->aliases_at);
 }
 
 void certs_check(
-	const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn, void *ctx)
+	const struct certs *c, const struct conf *conf, int64_t now, struct conf_faults *warnings)
 {
-	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
-
 	for (unsigned i = 0; i < c->n; i++)
-		check_entry(&k, &c->entries[i]);
-	for (unsigned i = 0; c->tls != NULL && conf_https(conf) != NULL && i < conf->nservers; i++)
-		if (c->of_server[i] != NULL)
-			check_cert_names(&k, &conf->servers[i], c->of_server[i]);
+		check_entry(&c->entries[i], now, warnings);
+	for (unsigned i = 0; c->tls != NULL && conf_https(conf) != NULL && i < conf->nservers;
+		i++) {
+		const struct conf_server *s = &conf->servers[i];
+		const struct tls_cert *cert = c->of_server[i];
+
+		if (cert == NULL)
+			continue;
+		check_name(cert, s->name, &s->at, warnings);
+		for (unsigned j = 0; j < s->aliases.n; j++)
+			check_name(cert, s->aliases.v[j], &s->aliases_at, warnings);
+	}
 }
 
-void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
+void certs_check_staples(struct certs_entry *e, int64_t now, struct conf_faults *warnings)
 {
-	const struct checker k = { .now = now, .warn = warn, .ctx = ctx };
+	struct conf_faults none = { 0 };
 	bool unfit = false;
 
-	for (unsigned i = 0; i < e->cert->npairs; i++) {
-		const struct tls_pair *pair = &e->cert->pairs[i];
-		const struct tls_staple *staple = tls_staple_of(pair->leaf);
-
-		if (staple == NULL || tls_staple_unfit(staple, now) == NULL)
-			continue;
-		unfit = true;
-		if (!e->staple_said && warn != NULL)
-			check_staple(&k, pair, e->keys.at[TLS_FILE_STAPLE]);
-	}
+	for (unsigned i = 0; i < e->cert->npairs; i++)
+		unfit |=
+			check_staple(e, &e->cert->pairs[i], now, e->staple_said ? &none : warnings);
 	e->staple_said = unfit;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "conf/conf.h"
+#include "conf/conf_fault.h"
 #include "rules/site.h"
 #include "tls/tls_ctx.h"
 
@@ -33,10 +33,10 @@ struct certs {
 
 /*
  * Loads all of them. The default is that of section tls, else that of the default server, else the
- * first one; a server without one has the default. 0, or -1 after at least one fault, each at the
- * line of its file; certs_fini() is due either way.
+ * first one; a server without one has the default. Each fault is at the line of its file;
+ * certs_fini() is due either way.
  */
-int certs_init(struct certs *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
+void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *faults);
 
 /* Makes a client get the certificate of the site that it names. sites outlives c. */
 void certs_choose(struct certs *c, const struct sites *sites);
@@ -55,9 +55,8 @@ void certs_fini(struct certs *c);
  * since 1970), that clients may not trust, that do not cover a name of their server, whose OCSP
  * response is not sent, or whose key all users may read.
  */
-void certs_check(const struct certs *c, const struct conf *conf, int64_t now, conf_fault_fn *warn,
-	void *ctx);
+void certs_check(
+	const struct certs *c, const struct conf *conf, int64_t now, struct conf_faults *warnings);
 
-/* Warns of responses of e that are no longer sent: once, until all are again. warn NULL: already
- * logged. */
-void certs_check_staples(struct certs_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
+/* Warns of responses of e that are no longer sent: once, until all are again. */
+void certs_check_staples(struct certs_entry *e, int64_t now, struct conf_faults *warnings);

@@ -4,11 +4,8 @@
  */
 #include "sites/client_cas.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "conf/conf_fault.h"
 
 static struct tls_client_ca *client_cas_find(
 	const struct client_cas *c, const struct conf_server_tls *tls)
@@ -24,7 +21,7 @@ static struct tls_client_ca *client_cas_find(
 
 /* NULL: none is configured there, or after a fault. */
 static struct tls_client_ca *client_cas_load(
-	struct client_cas *c, const struct conf_server_tls *tls, conf_fault_fn *fault, void *ctx)
+	struct client_cas *c, const struct conf_server_tls *tls, struct conf_faults *faults)
 {
 	struct tls_client_ca_fault why;
 	struct tls_client_ca *ca;
@@ -37,35 +34,31 @@ static struct tls_client_ca *client_cas_load(
 		return ca;
 	ca = tls_client_ca_load(tls->client_ca, tls->client_crl, &why);
 	if (ca == NULL) {
-		fault(ctx, why.in_crl ? &tls->client_crl_at : &tls->client_ca_at, why.text);
+		conf_fault(faults, why.in_crl ? &tls->client_crl_at : &tls->client_ca_at, "%s",
+			why.text);
 		return NULL;
 	}
 	c->entries[c->n++] = (struct client_cas_entry){ .ca = ca, .tls = tls };
 	return ca;
 }
 
-int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn *fault, void *ctx)
+void client_cas_init(struct client_cas *c, const struct conf *conf, struct conf_faults *faults)
 {
-	int rc = 0;
-
 	*c = (struct client_cas){ .of_server = calloc(conf->nservers, sizeof(*c->of_server)),
 		.entries = calloc(conf->nservers, sizeof(*c->entries)) };
 	if (c->of_server == NULL || c->entries == NULL) {
-		fault(ctx, &conf_command_line, "out of memory");
-		return -1;
+		conf_fault_oom(faults, &conf_command_line);
+		return;
 	}
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		const struct conf_server_tls *tls = &conf->servers[i].tls;
-		const struct tls_client_ca *ca = client_cas_load(c, tls, fault, ctx);
+		const struct tls_client_ca *ca = client_cas_load(c, tls, faults);
 
-		if (ca == NULL && (tls->client_ca == NULL || *tls->client_ca != '\0'))
-			rc = -1;
 		if (tls->client_verify == VERIFY_OFF)
 			continue;
 		c->of_server[i] = ca;
 		c->any |= ca != NULL;
 	}
-	return rc;
 }
 
 static const struct tls_client_ca *of_name(const void *owner, struct slice name)
@@ -98,53 +91,50 @@ static const struct conf_listen *cleartext(const struct conf *conf)
 }
 
 static void client_cas_check_server(const struct conf_server_tls *tls,
-	const struct conf_listen *plain, conf_fault_fn *warn, void *ctx)
+	const struct conf_listen *plain, struct conf_faults *warnings)
 {
-	char text[512];
-
 	if (tls->client_ca == NULL || *tls->client_ca == '\0')
 		return;
 	if (tls->client_verify == VERIFY_OFF) {
-		warn(ctx, &tls->client_ca_at,
+		conf_fault(warnings, &tls->client_ca_at,
 			"client-ca does nothing without client-verify = require or optional");
 		return;
 	}
 	if (plain == NULL || tls->client_verify != VERIFY_REQUIRE)
 		return;
-	snprintf(text, sizeof(text),
+	conf_fault(warnings, &tls->client_verify_at,
 		"client-verify = require does nothing on the cleartext listener \"%.200s\", which "
 		"serves all requests",
 		plain->address);
-	warn(ctx, &tls->client_verify_at, text);
 }
 
 /* True: there is a warning. */
-static bool check_lists(
-	const struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
+static bool check_lists(const struct client_cas_entry *e, int64_t now, struct conf_faults *warnings)
 {
 	char text[1024];
 
 	if (tls_client_ca_doubt(e->ca, now, text, sizeof(text)) == NULL)
 		return false;
-	if (warn != NULL)
-		warn(ctx, &e->tls->client_crl_at, text);
+	conf_fault(warnings, &e->tls->client_crl_at, "%s", text);
 	return true;
 }
 
-void client_cas_check_lists(struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx)
+void client_cas_check_lists(struct client_cas_entry *e, int64_t now, struct conf_faults *warnings)
 {
-	e->doubt_said = check_lists(e, now, e->doubt_said ? NULL : warn, ctx);
+	struct conf_faults none = { 0 };
+
+	e->doubt_said = check_lists(e, now, e->doubt_said ? &none : warnings);
 }
 
 void client_cas_check(const struct client_cas *c, const struct conf *conf, int64_t now,
-	conf_fault_fn *warn, void *ctx)
+	struct conf_faults *warnings)
 {
 	const struct conf_listen *plain = cleartext(conf);
 
 	for (unsigned i = 0; i < conf->nservers; i++)
-		client_cas_check_server(&conf->servers[i].tls, plain, warn, ctx);
+		client_cas_check_server(&conf->servers[i].tls, plain, warnings);
 	for (unsigned i = 0; i < c->n; i++)
-		check_lists(&c->entries[i], now, warn, ctx);
+		check_lists(&c->entries[i], now, warnings);
 }
 
 void client_cas_fini(struct client_cas *c)

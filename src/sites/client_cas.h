@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "conf/conf.h"
+#include "conf/conf_fault.h"
 #include "rules/site.h"
 #include "tls/tls_ctx.h"
 
@@ -23,25 +23,21 @@ struct client_cas {
 	bool any;                               /* some block requests certificates */
 };
 
-/*
- * Loads all of them, also of blocks that request none. 0, or -1 after at least one fault, each at
- * the line of its file; client_cas_fini() is due either way.
- */
-int client_cas_init(struct client_cas *c, const struct conf *conf, conf_fault_fn *fault, void *ctx);
+/* Loads all of them, also of blocks that request none. Each fault is at the line of its file;
+ * client_cas_fini() is due either way. */
+void client_cas_init(struct client_cas *c, const struct conf *conf, struct conf_faults *faults);
 
 /* Makes handshakes of tls (NULL: none) use the authorities of the named site, for other names of
  * the default one. tls has the sites. */
 void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
 
-/* Warns of a list of e that is too old, or missing: once, until none is. warn NULL: already
- * logged. */
-void client_cas_check_lists(
-	struct client_cas_entry *e, int64_t now, conf_fault_fn *warn, void *ctx);
+/* Warns of a list of e that is too old, or missing: once, until none is. */
+void client_cas_check_lists(struct client_cas_entry *e, int64_t now, struct conf_faults *warnings);
 
 /* Warns, each at its line, of lists that are too old at now (seconds since 1970) or missing, of
  * unused authorities, and of listeners that request no certificates. */
 void client_cas_check(const struct client_cas *c, const struct conf *conf, int64_t now,
-	conf_fault_fn *warn, void *ctx);
+	struct conf_faults *warnings);
 
 /* A client_cas of zeros is none. */
 void client_cas_fini(struct client_cas *c);

@@ -15,11 +15,7 @@
 #include "conf/conf_table.h"
 #include "http/path.h"
 
-enum {
-	FILE_MAX = 64 << 20,
-	FAULTS_SHOWN = 20, /* of one file: further ones are likely the same mistake */
-	CIRCLE_MAX = 10,
-};
+enum { FILE_MAX = 64 << 20, CIRCLE_MAX = 10 };
 
 struct reading {
 	struct site_maker *m;
@@ -29,13 +25,12 @@ struct reading {
 	int status; /* of a line without one */
 	const struct conf_row *statuses;
 	struct conf_pos at;
-	unsigned faults, patterns;
+	unsigned patterns;
 };
 
 static void bad(struct reading *r, const char *what, const char *why)
 {
-	if (++r->faults <= FAULTS_SHOWN)
-		site_maker_fault(r->m, &r->at, "\"%.200s\" %s", what, why);
+	conf_fault(r->m->faults, &r->at, "\"%.200s\" %s", what, why);
 }
 
 /* The text, ended by a NUL; NULL after a fault at pos. */
@@ -56,7 +51,7 @@ static char *redirect_read_file(struct site_maker *m, const char *path, const st
 	else if (n >= 0 && text != NULL)
 		text[n] = '\0';
 	if (n < 0)
-		site_maker_fault(m, pos, "redirect-file \"%.200s\": %s", path, strerror((int)-n));
+		conf_fault(m->faults, pos, "redirect-file \"%.200s\": %s", path, strerror((int)-n));
 	return n < 0 ? NULL : text;
 }
 
@@ -259,7 +254,5 @@ const struct redirects *redirects_file_read(struct site_maker *m, const struct c
 		read_line(&r, line);
 	index_patterns(&r);
 	check_circles(&r);
-	if (r.faults > FAULTS_SHOWN)
-		site_maker_fault(m, &r.at, "%u more lines are wrong", r.faults - FAULTS_SHOWN);
 	return r.all;
 }

@@ -80,7 +80,7 @@ static void set_removed(struct site_maker *m, struct location *location,
 			.name = name, .outer_only = IS_AMONG(name, safe_fields), .at = *at
 		};
 		if (why != NULL)
-			site_maker_fault(m, at, "remove-header \"%.200s\": %s", list->v[i], why);
+			conf_fault(m->faults, at, "remove-header \"%.200s\": %s", list->v[i], why);
 	}
 	location->removed = v;
 	location->nremoved = inherited + list->n;
@@ -134,14 +134,14 @@ static void set_headers(struct site_maker *m, struct location *location, struct 
 
 		from[inherited + i] = *at;
 		if (why != NULL)
-			site_maker_fault(m, at, "add-header \"%.200s\": %s", list->v[i], why);
+			conf_fault(m->faults, at, "add-header \"%.200s\": %s", list->v[i], why);
 	}
 	location->headers = v;
 	places->headers = from;
 	location->nheaders = inherited + list->n;
 	/* Reported where they become too many, and only there. */
 	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
-		site_maker_fault(m, at,
+		conf_fault(m->faults, at,
 			"add-header: %u headers are set here, but the maximum is %d",
 			location->nheaders, SITE_HEADERS_MAX);
 }
@@ -306,16 +306,14 @@ static void make_rules(struct site_maker *m, struct file_rule *v, const struct l
 static void set_rules(struct site_maker *m, struct location *location, const struct conf_server *s,
 	const struct conf_location *l)
 {
-	unsigned own = l != NULL ? l->nfiles : 0, faults = m->faults;
+	unsigned own = l != NULL ? l->nfiles : 0;
 	struct file_rule *v = site_maker_room(m, own + s->nfiles, sizeof(*v));
 
 	if (v == NULL)
 		return;
 	if (own > 0)
 		make_rules(m, v, location, l->files, own);
-	/* Already reported for the server. */
-	if (faults == 0)
-		make_rules(m, v + own, location, s->files, s->nfiles);
+	make_rules(m, v + own, location, s->files, s->nfiles);
 	location->rules = v;
 	location->nrules = own + s->nfiles;
 }
@@ -401,35 +399,6 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_rules(m, location, s, l);
 }
 
-/* --- files that answer for another path ------------------------------------------------------- */
-
-/* True if location may answer for a path of its own with the file in the title of p. */
-static bool may_answer_with(const struct location *location, const struct location *p)
-{
-	struct slice dir = p->prefix;
-
-	if (!slice_starts(p->prefix, location->prefix))
-		return false;
-	for (unsigned i = 0; i < location->nextensions; i++)
-		if (slice_ends(p->prefix, location->extensions[i]))
-			return true;
-	while (dir.n > 0 && dir.p[dir.n - 1] != '/')
-		dir.n--;
-	return site_location_is_index(p, location, dir);
-}
-
-/* The title of a location that may answer with of_p's file is a prefix of its title, or it is the
- * site's own; v: all by their numbers. */
-static void set_files_apart(struct site *site, struct location *v, const struct prefix_entry *of_p)
-{
-	const struct location *p = &v[of_p->of];
-
-	site->all.files_apart |= may_answer_with(&site->all, p);
-	for (const struct prefix_entry *e = of_p; e != NULL;
-		e = prefix_index_outer(&site->by_prefix, e))
-		v[e->of].files_apart |= may_answer_with(&v[e->of], p);
-}
-
 static void set_by_prefix(struct site_maker *m, struct site *site)
 {
 	struct prefix_entry *v = site_maker_room(m, site->nlocations, sizeof(*v));
@@ -494,9 +463,5 @@ void site_locations_make(
 		site->guarded |= is_guarded(&v[i]);
 		site->hides |= v[i].nhide > 0;
 	}
-	if (m->oom)
-		return;
 	set_by_prefix(m, site);
-	for (unsigned i = 0; i < site->by_prefix.n; i++)
-		set_files_apart(site, v, &site->by_prefix.v[i]);
 }

@@ -1,12 +1,10 @@
 /*
- * site_maker: memory, faults, media types and access for makers of sites. Called by sites.c,
+ * site_maker: memory, media types and access for makers of sites. Called by sites.c,
  * site_locations.c and trees.c while a generation is built; has no state.
  */
 #include "sites/site_maker.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "auth/auth_queue.h"
@@ -14,19 +12,6 @@
 #include "http/field.h"
 #include "rules/subject.h"
 #include "share/access.h"
-
-void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	m->faults++;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!conf_said(&m->said, pos, text))
-		m->fault(m->ctx, pos, text);
-}
 
 void *site_maker_room(struct site_maker *m, size_t n, size_t size)
 {
@@ -49,17 +34,10 @@ void site_maker_check_value(
 	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at)
 {
 	if (!field_value_valid(slice_str(value)))
-		site_maker_fault(m, at, "%s \"%.200s\" is not a header value", key, value);
+		conf_fault(m->faults, at, "%s \"%.200s\" is not a header value", key, value);
 }
 
-static void type_fault(
-	struct site_maker *m, const struct conf_pos *pos, struct slice value, const char *why)
-{
-	site_maker_fault(
-		m, pos, "types \"%.*s\": %s", value.n < 200 ? (int)value.n : 200, value.p, why);
-}
-
-static void read_rows(struct site_maker *m, struct mime_types *types, struct mime *rows,
+static void read_rows(struct conf_faults *faults, struct mime_types *types, struct mime *rows,
 	const struct conf_list *list, const struct conf_pos *at)
 {
 	types->rows = rows;
@@ -69,23 +47,24 @@ static void read_rows(struct site_maker *m, struct mime_types *types, struct mim
 		if (why == NULL)
 			types->n++;
 		else
-			type_fault(m, at, slice_str(list->v[i]), why);
+			conf_fault(faults, at, "types \"%.200s\": %s", list->v[i], why);
 	}
 	qsort(rows, types->n, sizeof(*rows), mime_order);
 	for (unsigned i = 1; i < types->n; i++)
 		if (mime_order(&rows[i - 1], &rows[i]) == 0)
-			type_fault(m, at, rows[i].extension, "duplicate extension");
+			conf_fault(faults, at, "types \"%.*s\": duplicate extension",
+				SLICE_ARG(rows[i].extension));
 }
 
-void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
+void site_maker_types(struct conf_faults *faults, struct mime_types *types, struct mime *rows,
 	const struct conf_server *s)
 {
 	const char *why = mime_parse_type(s->default_type, &types->unknown);
 
 	if (why != NULL)
-		site_maker_fault(m, &s->default_type_at, "default-type \"%.200s\": %s",
+		conf_fault(faults, &s->default_type_at, "default-type \"%.200s\": %s",
 			s->default_type, why);
-	read_rows(m, types, rows, &s->types, &s->types_at);
+	read_rows(faults, types, rows, &s->types, &s->types_at);
 }
 
 unsigned site_maker_codings(const struct conf_list *list)
@@ -110,38 +89,32 @@ static void add_rules(struct site_maker *m, struct access_rule *v, const struct 
 
 		v[i].text = list->v[i];
 		if (why != NULL)
-			site_maker_fault(m, at, "%s \"%.200s\": %s", key, list->v[i], why);
+			conf_fault(m->faults, at, "%s \"%.200s\": %s", key, list->v[i], why);
 	}
 }
 
-/* Rules that allow all of list; NULL: it is empty, or memory is out. */
-static struct access_rule *make_list(struct site_maker *m, const struct conf_list *list,
-	const char *key, enum access_use use, const struct conf_pos *at, const struct access **made)
+/* Room for n rules of *made; NULL, and *made NULL: n is 0, or memory is out. */
+static struct access_rule *rules_room(struct site_maker *m, unsigned n, const struct access **made)
 {
-	struct access_rule *v = site_maker_room(m, list->n, sizeof(*v));
+	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
 	struct access *access = site_maker_room(m, 1, sizeof(*access));
 
 	*made = NULL;
-	if (m->oom || list->n == 0)
+	if (m->oom || n == 0)
 		return NULL;
-	add_rules(m, v, list, key, use, at);
-	*access = (struct access){ .rules = v, .n = list->n };
+	*access = (struct access){ .rules = v, .n = n };
 	*made = access;
 	return v;
 }
 
 static void set_access(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	unsigned n = p->allow.n + p->deny.n;
-	struct access_rule *v = site_maker_room(m, n, sizeof(*v));
-	struct access *access = site_maker_room(m, 1, sizeof(*access));
+	struct access_rule *v = rules_room(m, p->allow.n + p->deny.n, &location->access);
 
-	if (m->oom || n == 0)
+	if (v == NULL)
 		return;
 	add_rules(m, v, &p->allow, "allow", ACCESS_ALLOW, &p->allow_at);
 	add_rules(m, v + p->allow.n, &p->deny, "deny", ACCESS_DENY, &p->deny_at);
-	*access = (struct access){ .rules = v, .n = n };
-	location->access = access;
 }
 
 static void set_auth(struct site_maker *m, struct location *location, const struct conf_scope *p)
@@ -151,7 +124,7 @@ static void set_auth(struct site_maker *m, struct location *location, const stru
 
 	/* RFC 9110, 11.5: it becomes a quoted string, unchanged. */
 	if (!field_value_valid(slice_str(realm)) || strpbrk(realm, "\"\\") != NULL)
-		site_maker_fault(m, &p->auth_basic_realm_at,
+		conf_fault(m->faults, &p->auth_basic_realm_at,
 			"auth-basic-realm \"%.200s\": remove outer white space, quotes and "
 			"backslashes",
 			realm);
@@ -177,7 +150,7 @@ static void set_subjects(
 
 		m->oom |= v[i].p == NULL;
 		if (why != NULL)
-			site_maker_fault(m, &p->allow_subject_at, "allow-subject \"%.200s\": %s",
+			conf_fault(m->faults, &p->allow_subject_at, "allow-subject \"%.200s\": %s",
 				list->v[i], why);
 	}
 	*subjects = (struct subjects){ .rules = v, .n = list->n };
@@ -198,8 +171,10 @@ const struct access *site_access_list(struct site_maker *m, const struct conf_li
 	const char *key, enum access_use use, const struct conf_pos *at)
 {
 	const struct access *access;
+	struct access_rule *v = rules_room(m, list->n, &access);
 
-	make_list(m, list, key, use, at, &access);
+	if (v != NULL)
+		add_rules(m, v, list, key, use, at);
 	return access;
 }
 
@@ -209,10 +184,11 @@ const struct access *site_access_exempt(struct site_maker *m)
 	static const uint8_t ipv4[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 	const struct conf_list *list = &m->limits->exempt;
 	const struct access *access;
-	struct access_rule *v =
-		make_list(m, list, "exempt", ACCESS_ALLOW, &m->limits->exempt_at, &access);
+	struct access_rule *v = rules_room(m, list->n, &access);
 	unsigned prefix = (unsigned)m->limits->client_ipv6_prefix;
 
+	if (v != NULL)
+		add_rules(m, v, list, "exempt", ACCESS_ALLOW, &m->limits->exempt_at);
 	for (unsigned i = 0; v != NULL && i < list->n; i++) {
 		struct addr_range *r = &v[i].range;
 

@@ -1,5 +1,5 @@
 /*
- * site_maker: the sites' memory, the receiver of faults, media types, and the parts of a site:
+ * site_maker: the sites' memory, media types, and the parts of a site:
  * access, and, in files of their own, locations and redirects. For sites.c and trees.c.
  */
 #pragma once
@@ -16,18 +16,12 @@ struct location; /* rules/site.h */
 
 struct site_maker {
 	struct arena *a;
-	conf_fault_fn *fault;
-	void *ctx;
-	unsigned faults;
-	struct conf_said said;
+	struct conf_faults *faults;
 	const struct location *top; /* add-header of the top level, for all servers */
 	const struct conf_limits *limits;
 	const struct mime_types *types; /* of the current server */
 	bool oom;
 };
-
-void site_maker_fault(struct site_maker *m, const struct conf_pos *pos, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4), cold));
 
 /* Room for n objects of size, at least for one; never NULL before the memory is out. */
 void *site_maker_room(struct site_maker *m, size_t n, size_t size);
@@ -41,7 +35,7 @@ void site_maker_check_value(
 
 /* Makes the media types of s (http/mime.h), with rows in rows, which has room for all; the
  * configuration owns their strings. A fault for each invalid or duplicate one. */
-void site_maker_types(struct site_maker *m, struct mime_types *types, struct mime *rows,
+void site_maker_types(struct conf_faults *faults, struct mime_types *types, struct mime *rows,
 	const struct conf_server *s);
 
 /* The codings of a list compress: bit set by enum coding. */

@@ -109,14 +109,7 @@ static void set_client_address(
 		p->field = PROXIES_NAMED;
 	p->name = name;
 	if (!m->oom && !field_name_valid(name))
-		site_maker_fault(m, at, "client-address \"%.200s\" is not a header name", field);
-}
-
-static void set_proxies(struct site_maker *m, struct sites *sites, const struct conf *conf)
-{
-	set_client_address(m, &sites->proxies, conf->client_address, &conf->client_address_at);
-	sites->proxies.trusted = site_access_list(m, &conf->trusted_proxies, "trusted-proxies",
-		ACCESS_TRUST, &conf->trusted_proxies_at);
+		conf_fault(m->faults, at, "client-address \"%.200s\" is not a header name", field);
 }
 
 static void set_connections(struct site_maker *m, struct sites *sites)
@@ -143,13 +136,12 @@ static void set_tls(struct site *site, const struct conf_server_tls *conf,
 }
 
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	struct sites_tls tls, struct arena *a, conf_fault_fn *fault_fn, void *ctx)
+	struct sites_tls tls, struct arena *a, struct conf_faults *faults)
 {
-	struct site_maker m = { .a = a, .fault = fault_fn, .ctx = ctx, .limits = &conf->limits };
+	struct site_maker m = { .a = a, .faults = faults, .limits = &conf->limits };
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
 	struct site *v = site_maker_room(&m, conf->nservers, sizeof(*v));
-
-	unsigned first = conf_default_server(conf);
+	unsigned first = conf_default_server(conf), before = faults->n;
 
 	m.top = site_locations_top(&m, conf);
 	for (unsigned i = 0; i < conf->nservers && !m.oom; i++) {
@@ -165,12 +157,15 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->n = conf->nservers;
 		sites->fallback = first;
 		set_server_names(&m, sites, conf);
-		set_proxies(&m, sites, conf);
+		set_client_address(
+			&m, &sites->proxies, conf->client_address, &conf->client_address_at);
+		sites->proxies.trusted = site_access_list(&m, &conf->trusted_proxies,
+			"trusted-proxies", ACCESS_TRUST, &conf->trusted_proxies_at);
 		sites->exempt = site_access_exempt(&m);
 		set_connections(&m, sites);
 		sites->dry_run = conf->limits.dry_run;
 	}
 	if (m.oom)
-		site_maker_fault(&m, &conf_command_line, "out of memory");
-	return m.faults == 0 ? sites : NULL;
+		conf_fault_oom(faults, &conf_command_line);
+	return faults->n == before ? sites : NULL;
 }

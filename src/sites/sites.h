@@ -20,4 +20,4 @@ struct sites_tls {
 /* Makes them in a, which outlives it. NULL after at least one fault, each at the position of its
  * key. */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	struct sites_tls tls, struct arena *a, conf_fault_fn *fault, void *ctx);
+	struct sites_tls tls, struct arena *a, struct conf_faults *faults);

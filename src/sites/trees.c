@@ -4,10 +4,10 @@
  */
 #include "sites/trees.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/prefix_index.h"
-#include "conf/conf_fault.h"
 #include "files/disk.h"
 #include "http/coding.h"
 #include "sites/site_maker.h"
@@ -43,38 +43,38 @@ static unsigned refused(const struct conf_scope *p)
 	return ALL_CODINGS & ~site_maker_codings(&p->compress);
 }
 
-/* Without a root of its own it has that of its server, with any charset. */
-static unsigned number_location(struct trees *t, unsigned server, const struct conf_location *l)
+/* The number of a root of a server or of its location: that of root, or (NULL) the shared one. */
+static unsigned number_scope(struct trees *t, unsigned server, const char *root, unsigned shared,
+	const struct conf_scope *p)
 {
-	unsigned i = t->of_server[server];
+	unsigned i = shared;
 
-	if (l->root != NULL && *l->root != '\0')
+	if (root != NULL) {
 		i = trees_number(t, &(struct doc_root){
-					    .root = l->root,
-					    .charset = l->scope.charset,
+					    .root = root,
+					    .charset = p->charset,
 					    .types = &t->types[server],
 					    .refused_codings = ALL_CODINGS,
 				    });
-	t->roots[i].nowners += i != t->of_server[server];
-	t->roots[i].precompressed |= l->scope.precompressed;
-	t->roots[i].refused_codings &= refused(&l->scope);
+		t->roots[i].nowners += i != shared;
+	}
+	t->roots[i].precompressed |= p->precompressed;
+	t->roots[i].refused_codings &= refused(p);
 	return i;
 }
 
+/* A location without a root of its own has that of its server, with any charset. */
 static void number_server(struct trees *t, const struct conf_server *s, unsigned i, unsigned *at)
 {
-	t->of_server[i] = trees_number(t, &(struct doc_root){
-						  .root = s->root,
-						  .charset = s->scope.charset,
-						  .types = &t->types[i],
-						  .refused_codings = ALL_CODINGS,
-					  });
-	t->roots[t->of_server[i]].nowners++;
-	t->roots[t->of_server[i]].precompressed |= s->scope.precompressed;
-	t->roots[t->of_server[i]].refused_codings &= refused(&s->scope);
+	unsigned own = t->of_server[i] = number_scope(t, i, s->root, UINT_MAX, &s->scope);
+
 	t->of_location[i] = at;
-	for (unsigned j = 0; j < s->nlocations; j++)
-		at[j] = number_location(t, i, &s->locations[j]);
+	for (unsigned j = 0; j < s->nlocations; j++) {
+		const struct conf_location *l = &s->locations[j];
+
+		at[j] = number_scope(
+			t, i, l->root != NULL && *l->root != '\0' ? l->root : NULL, own, &l->scope);
+	}
 }
 
 /* Notes which variants of the files of each location are not sent, if no other server has its
@@ -257,38 +257,22 @@ static bool trees_room(struct trees *t, const struct conf *conf)
 	       t->files.escapes != NULL;
 }
 
-static int make_types(struct trees *t, const struct conf *conf, conf_fault_fn *fault, void *ctx)
+static void make_types(struct trees *t, const struct conf *conf, struct conf_faults *faults)
 {
-	struct site_maker m = { .fault = fault, .ctx = ctx };
 	struct mime *rows = t->rows;
 
 	for (unsigned i = 0; i < conf->nservers; i++) {
-		site_maker_types(&m, &t->types[i], rows, &conf->servers[i]);
+		site_maker_types(faults, &t->types[i], rows, &conf->servers[i]);
 		rows += conf->servers[i].types.n;
 	}
-	return m.faults == 0 ? 0 : -1;
 }
 
-int trees_init(
-	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx)
+static void trees_make(
+	struct trees *t, const struct conf *conf, unsigned built, struct conf_faults *faults)
 {
 	unsigned nlocations = 0;
 
-	*t = (struct trees){ .files = {
-				     .max_size = conf->cache.max_size,
-				     .max_file_size = conf->cache.max_file_size,
-				     .rescan_ms = conf->cache.rescan_interval * 1000,
-			     } };
-	arena_init(&t->paths, NULL, 0, SIZE_MAX);
-	if (!trees_room(t, conf)) {
-		fault(ctx, &conf_command_line, "out of memory");
-		trees_fini(t);
-		return -1;
-	}
-	if (make_types(t, conf, fault, ctx) < 0) {
-		trees_fini(t);
-		return -1;
-	}
+	make_types(t, conf, faults);
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		number_server(t, &conf->servers[i], i, t->locations + nlocations);
 		nlocations += conf->servers[i].nlocations;
@@ -296,12 +280,28 @@ int trees_init(
 	t->files.codings = codings(t) & built;
 	for (unsigned i = 0; i < conf->nservers; i++)
 		set_parts(t, &conf->servers[i], i);
-	if (t->oom || !number_uploads(t, conf)) {
-		fault(ctx, &conf_command_line, "out of memory");
-		trees_fini(t);
-		return -1;
-	}
-	return 0;
+}
+
+bool trees_init(
+	struct trees *t, const struct conf *conf, unsigned built, struct conf_faults *faults)
+{
+	unsigned before = faults->n;
+
+	*t = (struct trees){ .files = {
+				     .max_size = conf->cache.max_size,
+				     .max_file_size = conf->cache.max_file_size,
+				     .rescan_ms = conf->cache.rescan_interval * 1000,
+			     } };
+	arena_init(&t->paths, NULL, 0, SIZE_MAX);
+	t->oom = !trees_room(t, conf);
+	if (!t->oom)
+		trees_make(t, conf, built, faults);
+	if (t->oom || !number_uploads(t, conf))
+		conf_fault_oom(faults, &conf_command_line);
+	if (faults->n == before)
+		return true;
+	trees_fini(t);
+	return false;
 }
 
 void trees_fini(struct trees *t)

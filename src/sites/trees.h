@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/name_map.h"
-#include "conf/conf.h"
+#include "conf/conf_fault.h"
 #include "http/mime.h"
 #include "image/doc_root.h"
 
@@ -26,7 +26,7 @@ struct trees {
 	bool oom;
 };
 
-/* built: the codings of this build (bit set by enum coding). 0, or -1 after at least one fault. */
-int trees_init(
-	struct trees *t, const struct conf *conf, unsigned built, conf_fault_fn *fault, void *ctx);
+/* built: the codings of this build (bit set by enum coding). False after at least one fault. */
+bool trees_init(
+	struct trees *t, const struct conf *conf, unsigned built, struct conf_faults *faults);
 void trees_fini(struct trees *t);

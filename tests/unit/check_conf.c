@@ -12,19 +12,10 @@ TEST(defaults)
 	no_faults("defaults");
 	ck_assert_ptr_null(c->path);
 	ck_assert_str_eq(c->user, "");
-	ck_assert_uint_eq(c->worker_processes, 0);
-	ck_assert_uint_eq(c->worker_connections, 16384);
-	ck_assert_str_eq(c->error_log, "stderr");
-	ck_assert_str_eq(c->log.access_log, "off");
-	ck_assert_uint_eq(c->shutdown_timeout, 30);
-	ck_assert_int_eq(c->server_tokens, TOKENS_VERSION);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "hash");
 	ck_assert_ptr_null(c->user_at.file);
 	ck_assert_ptr_null(c->tls.at.file);
-	ck_assert_uint_eq(c->tls.protocols.n, 2);
 	ck_assert_str_eq(c->tls.protocols.v[1], "TLSv1.3");
-	ck_assert_uint_eq(c->cache.max_size, 256 << 20);
-	ck_assert_uint_eq(c->limits.client_header_size, 32 << 10);
 	ck_assert_uint_eq(c->nlistens, 2);
 	ck_assert_str_eq(c->listens[0].address, "127.0.0.1:8080");
 	ck_assert_str_eq(c->listens[1].address, "[::1]:8080");
@@ -34,7 +25,6 @@ TEST(defaults)
 	ck_assert_str_eq(c->servers[0].name, "_");
 	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
 	ck_assert_str_eq(c->servers[0].root_at.file, "command line");
-	ck_assert_str_eq(c->servers[0].scope.index.v[0], "index.html");
 	conf_free(&c);
 	ck_assert_ptr_null(c);
 }
@@ -323,30 +313,29 @@ TEST(related_keys)
 	}
 }
 
-enum example { AS_IT_IS, WITH_DEFAULTS, WITH_SECTIONS };
-
-/* Whether what stands behind a "#" is a section: "tls { …", "server "x" {", its keys and its end.
- */
-static bool is_section(const char *p)
+static unsigned times(const char *text, const char *what)
 {
-	static const char *const begin[] = { "#tls {", "#listen", "#error-page", "#location",
-		"#server \"", "#\t", "#}" };
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
-		if (strncmp(p, begin[i], strlen(begin[i])) == 0)
-			return true;
-	return false;
+	for (const char *p = text; (p = strstr(p, what)) != NULL; p++)
+		n++;
+	return n;
 }
 
-/* What the example shows a default of, and sets. */
-static bool is_set(const char *p)
-{
-	static const char *const set[] = { "#user", "#pid-file", "#root", "#include" };
+enum example { AS_IT_IS, WITH_DEFAULTS, WITH_SECTIONS };
 
-	for (unsigned i = 0; i < sizeof(set) / sizeof(set[0]); i++)
-		if (strncmp(p, set[i], strlen(set[i])) == 0)
-			return true;
-	return false;
+/* What stands behind a "#" of a section: "tls { …", "server "x" {", its keys and its end. */
+static const char *const begin[] = { "#tls {", "#listen", "#error-page", "#location", "#server \"",
+	"#\t", "#}", NULL };
+
+/* What the example shows a default of, and sets. */
+static const char *const set[] = { "#user", "#pid-file", "#root", "#include", NULL };
+
+static bool begins(const char *p, const char *const *with)
+{
+	while (*with != NULL && strncmp(p, *with, strlen(*with)) != 0)
+		with++;
+	return *with != NULL;
 }
 
 /* The example, with its paths in the folder, and with its defaults or sections no comments. */
@@ -366,8 +355,8 @@ static char *example(enum example what)
 	for (char *p = text; what != AS_IT_IS && (p = strchr(p, '#')) != NULL; p++) {
 		bool behind = p > text && strchr("\n\t", p[-1]) == NULL;
 
-		if (p[1] != ' ' && !behind && !is_set(p) &&
-			is_section(p) == (what == WITH_SECTIONS))
+		if (p[1] != ' ' && !behind && !begins(p, set) &&
+			begins(p, begin) == (what == WITH_SECTIONS))
 			*p = ' ';
 		else
 			p += strcspn(p, "\n");
@@ -405,15 +394,12 @@ TEST(basic_keys_come_first)
 		"#tls = ", "# Expert keys:", "#http1 = ", "timeouts {", "#keepalive = ", "server ",
 		"#root = ", "# Expert keys:", "#types = ", "#error-page " };
 	char *text = example(AS_IT_IS), *p = text;
-	unsigned sections = 0;
 
 	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		p = strstr(p, order[i]);
 		ck_assert_msg(p != NULL, "%s", order[i]);
 	}
-	for (p = text; (p = strstr(p, "Expert keys:")) != NULL; p++)
-		sections++;
-	ck_assert_uint_eq(sections, 6);
+	ck_assert_uint_eq(times(text, "Expert keys:"), 6);
 	free(text);
 }
 
@@ -422,17 +408,15 @@ TEST(the_manual_names_every_key)
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
-	unsigned items = 0, keys = 0;
+	unsigned keys = 0;
 
 	conf_write_manual(out);
 	fclose(out);
-	for (char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++)
-		items++;
 	for (const struct conf_section *s = conf_sections; s < conf_sections + CONF_SECTIONS; s++) {
 		for (unsigned i = 0; i < s->nrows; i++)
 			keys += conf_table_home(s, &s->rows[i]) == s;
 	}
-	ck_assert_uint_eq(items, keys);
+	ck_assert_uint_eq(times(text, "\n.It Ic "), keys);
 	ck_assert_ptr_nonnull(strstr(text, "auto or a number from 1 to 512"));
 	ck_assert_ptr_nonnull(strstr(text, ".Ic auth\\-basic\\-realm .\n"));
 	ck_assert_ptr_nonnull(strstr(text, ".Tg worker-processes\n.It Ic worker\\-processes\n"));
@@ -540,15 +524,6 @@ TEST(includes_in_sections)
 	conf_free(&c);
 }
 
-static unsigned times(const char *text, const char *what)
-{
-	unsigned n = 0;
-
-	for (const char *p = text; (p = strstr(p, what)) != NULL; p++)
-		n++;
-	return n;
-}
-
 /* What a server or a location does not set is of around it, value and line; add-header and
  * remove-header stay where they are. */
 TEST(defaults_of_servers)
@@ -562,9 +537,7 @@ TEST(defaults_of_servers)
 			  "limits { requests-per-second = 7 }\n");
 	const struct conf_scope *a = &c->servers[0].scope, *b = &c->servers[1].scope;
 	const struct conf_scope *l = &c->servers[1].locations[0].scope;
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	char *text;
 
 	no_faults("defaults of servers");
 	ck_assert(a->autoindex && !b->autoindex);
@@ -587,8 +560,7 @@ TEST(defaults_of_servers)
 	ck_assert_str_eq(c->scope.add_header.v[0], "x: 1");
 
 	/* Said once, where it is set. */
-	conf_dump(c, true, out);
-	fclose(out);
+	text = dump(c, true);
 	ck_assert_uint_eq(times(text, "index = {\"a\"}"), 1);
 	ck_assert_uint_eq(times(text, "charset = "), 1);
 	conf_free(&c);
@@ -633,10 +605,8 @@ TEST(thousands)
 /* In titles, strings, words, lists and includes; -T says what they stand for. */
 TEST(the_environment)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
 	struct conf *c;
+	char *text;
 
 	setenv("CHECK_PORT", "8123", 1);
 	setenv("CHECK_EMPTY", "", 1);
@@ -659,8 +629,7 @@ TEST(the_environment)
 	ck_assert_str_eq(c->servers[0].scope.index.v[2], "c");
 	ck_assert_str_eq(c->servers[0].scope.cache_control, "${CHECK_PORT} $1 $");
 	ck_assert_str_eq(c->servers[0].scope.auth_basic_realm, "a\"b\\c${CHECK_PORT}{}#");
-	conf_dump(c, true, out);
-	fclose(out);
+	text = dump(c, true);
 	conf_free(&c);
 	c = load_text(text);
 	no_faults("the dump of it");
@@ -779,16 +748,6 @@ TEST(the_root_of_the_command_line_is_the_default_servers)
 	free(root);
 }
 
-/* What goes elsewhere needs no files. */
-TEST(a_server_that_redirects_needs_no_root)
-{
-	struct conf *c = load_text("server \"_\" { redirect = \"https://example.com/\" }\n");
-
-	no_faults("redirect");
-	ck_assert_str_eq(c->servers[0].root, "");
-	conf_free(&c);
-}
-
 TEST(a_cleartext_port)
 {
 	const struct conf_override ov = { .root = in_folder("www"), .port = "65535", .h2c = true };
@@ -801,38 +760,36 @@ TEST(a_cleartext_port)
 	conf_free(&c);
 }
 
-TEST(only_admin_needs_no_root)
+/* What goes elsewhere needs no files, and an admin listener has none. */
+TEST_EACH(needs_no_root, 2)
 {
-	struct conf *c = load_text("listen \"127.0.0.1:9\" { admin = true }\n");
+	struct conf *c = load_text(_i == 0 ? "listen \"127.0.0.1:9\" { admin = true }\n"
+					   : "server \"_\" { redirect = \"https://a.org/\" }\n");
 
-	no_faults("admin");
-	ck_assert_uint_eq(c->nlistens, 1);
+	no_faults("no root");
 	ck_assert_uint_eq(c->nservers, 1);
+	ck_assert_str_eq(c->servers[0].root, "");
 	conf_free(&c);
 }
 
 /* Every allocation fails once: one fault, no conf, nothing leaked (the sanitizer says so). */
 TEST(out_of_memory)
 {
-	const struct conf_override ov = {
+	struct conf_override ov = {
 		.file = in_folder("h2d.conf"),
 		.root = in_folder("www"),
 		.port = "1",
 		.h2c = true,
 	};
-	struct conf *c = NULL;
+	struct conf *c;
 	unsigned failed = 0;
 
 	write_file("h2d.conf", "include(\"mor[e].conf\") include(\"@/last.conf\")\n");
 	write_file("more.conf", whole);
 	write_file("last.conf", "error-log = \"e\"\n");
-	for (size_t cap = 0; c == NULL; cap += 8) {
-		nfaults = 0;
-		c = conf_load_capped(&ov, cap, on_fault, NULL);
-		if (c != NULL)
-			break;
+	for (ov.memory = 8; (c = load_with(&ov)) == NULL; ov.memory += 8) {
 		ck_assert_msg(nfaults == 1 && strstr(faults[0], ": out of memory") != NULL,
-			"cap %zu, %u faults: %s", cap, nfaults, faults[0]);
+			"memory %zu, %u faults: %s", ov.memory, nfaults, faults[0]);
 		failed++;
 	}
 	ck_assert_uint_gt(failed, 100);

@@ -203,6 +203,9 @@ static const struct {
 	{ "listen \"127.0.0.1:1\" {}\n", { "h2d.conf|root is missing" } },
 	{ "listen \"127.0.0.1:1\" {}\nserver \"_\" {}\n", { "h2d.conf:2|root is missing" } },
 	{ "server \"_\" {\n root = \"none\" }\n", { "h2d.conf:2|@/none" } },
+	{ IN_SERVER
+		"location \"/a\" { root = \"none\" }\nlocation \"/b\" { root = \"key.pem\" } }\n",
+		{ "h2d.conf:2|@/none", "h2d.conf:3|not a directory" } },
 	{ "server \"_\" {\n root = \"key.pem\" }\n", { "h2d.conf:2|not a directory" } },
 	{ "server \"_\" { root = \"www\"\n index = {\"a/b\", \"\", \"..\"}\n charset = \"a b\"\n"
 	  " upload-dir = \"a/../..\" }\n",
@@ -309,6 +312,24 @@ static const struct {
 	{ IN_SERVER "tls { certificate-key = \"none\"\nprotocols = {} } }\n",
 		{ "h2d.conf:3|protocols belongs in tls of the top level, not in tls of server",
 			"h2d.conf:2|@/none" } },
+
+	{ IN_SERVER "fallback = \"index.html\"\nextensions = {\"html\", \".\", \".a/b\"}\n"
+		    "health = \"healthz\"\nlocation \"/d/\" { fallback = \"/d/\" } }\n",
+		{ "h2d.conf:3|\"html\" must look like", "h2d.conf:3|\".\"", "h2d.conf:3|\".a/b\"",
+			"h2d.conf:2|is not a file path", "h2d.conf:5|\"/d/\" is not a file path",
+			"h2d.conf:4|is not a path" } },
+	{ IN_SERVER "upload-dir = \"up\"\nlocation \"/files\" { store-folder = \"own\" }\n"
+		    "location \"/t\" { store-folder = \".own\" }\n"
+		    "location \"/\" { store-folder = \"own\" } }\n",
+		{ "h2d.conf:3|through /files in this location", "h2d.conf:4|one directory name",
+			"h2d.conf:5|through /files in this location" } },
+
+	{ IN_SERVER "location \"/a/*.js\" { }\nfiles \"a/*.js\" { }\nfiles \"*.js\" { root = "
+		    "\"x\" }\nfiles \"*.JS\" { }\nstrict-transport-security = \"yes\"\n"
+		    "location \"/l\" { redirect = \"/x?y\"  redirect-keep-path = true } }\n",
+		{ "h2d.conf:4|root belongs in server, not in files", "h2d.conf:6|no max-age",
+			"h2d.conf:3|must be a file name", "h2d.conf:5|duplicate files \"*.JS\"",
+			"h2d.conf:2|must not contain wildcards", "h2d.conf:7|a \"?\" or \"#\"" } },
 
 	/* names */
 	{ SERVED "server \"b\" { root = \"@/www\"\naliases = {\"c\", \"*.d\"} }\n"
