@@ -68,17 +68,14 @@ const char *h2d_req_header(struct h2d_req *req, const char *name, size_t *len)
 
 const char *h2d_req_header_nth(struct h2d_req *req, const char *name, unsigned i, size_t *len)
 {
-	struct slice wanted = slice_str(name);
-	const struct field *f, *end;
+	const struct field *f = NULL;
 
 	HANDLER_CALL();
-	if (strcmp(name, "cookie") == 0 && !has_one_cookie_field(req))
-		return handler_call_text(req, none, len);
-	end = req->fields + req->nfields;
-	for (f = req->fields; f != end; f++)
-		if (slice_eq(f->name, wanted) && i-- == 0)
-			return handler_call_text(req, f->value, len);
-	return handler_call_text(req, none, len);
+	if (strcmp(name, "cookie") != 0 || has_one_cookie_field(req))
+		f = field_find(req->fields, req->nfields, slice_str(name));
+	for (; f != NULL && i > 0; i--)
+		f = field_find(f + 1, req->nfields - (unsigned)(f + 1 - req->fields), f->name);
+	return handler_call_field(req, f, NULL, NULL, len);
 }
 
 unsigned h2d_req_headers(struct h2d_req *req)
@@ -91,11 +88,8 @@ const char *h2d_req_header_at(
 	struct h2d_req *req, unsigned i, const char **name, size_t *name_len, size_t *len)
 {
 	HANDLER_CALL();
-	if (i >= h2d_req_headers(req))
-		return handler_call_text(req, none, len);
-	if (name != NULL)
-		*name = handler_call_text(req, req->fields[i].name, name_len);
-	return handler_call_text(req, req->fields[i].value, len);
+	return handler_call_field(
+		req, i < h2d_req_headers(req) ? &req->fields[i] : NULL, name, name_len, len);
 }
 
 const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
@@ -241,11 +235,10 @@ bool h2d_draining(const struct h2d_req *req)
 const char *h2d_req_trailer(const struct h2d_req *req, const char *name, size_t *len)
 {
 	const struct trailers *t = req->trailers;
-	const struct field *f;
 
 	HANDLER_CALL();
-	f = t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL;
-	return handler_call_text(req, f != NULL ? f->value : none, len);
+	return handler_call_field(
+		req, t != NULL ? field_find(t->v, t->n, slice_str(name)) : NULL, NULL, NULL, len);
 }
 
 const char *h2d_req_trailer_at(
@@ -254,9 +247,5 @@ const char *h2d_req_trailer_at(
 	const struct trailers *t = req->trailers;
 
 	HANDLER_CALL();
-	if (t == NULL || i >= t->n)
-		return handler_call_text(req, none, len);
-	if (name != NULL)
-		*name = handler_call_text(req, t->v[i].name, NULL);
-	return handler_call_text(req, t->v[i].value, len);
+	return handler_call_field(req, t != NULL && i < t->n ? &t->v[i] : NULL, name, NULL, len);
 }

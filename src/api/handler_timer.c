@@ -38,17 +38,22 @@ static void handler_timer_leave(struct belonging *b)
 	h2d_timer_stop(LIST_ENTRY(b, struct h2d_timer, belonging));
 }
 
+static void handler_timer_init(struct h2d_timer *t, struct http_env *env, h2d_timer_fn *fn)
+{
+	timer_init(&t->timer, handler_timer_fired);
+	t->wheel = &env->loop->wheel;
+	t->fn = fn;
+}
+
 struct h2d_timer *h2d_timer_new(struct h2d_req *req, h2d_timer_fn *fn)
 {
-	struct h2d_timer *t = arena_alloc(&req->arena, sizeof(*t));
+	struct h2d_timer *t = arena_zalloc(&req->arena, sizeof(*t));
 
 	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
-	timer_init(&t->timer, handler_timer_fired);
-	t->wheel = &req->env->loop->wheel;
+	handler_timer_init(t, req->env, fn);
 	t->req = req;
-	t->fn = fn;
 	belonging_add(&req->belongings, &t->belonging, handler_timer_leave);
 	return t;
 }
@@ -60,10 +65,8 @@ struct h2d_timer *h2d_worker_timer_new(struct h2d_worker *worker, h2d_timer_fn *
 	HANDLER_CALL();
 	if (t == NULL)
 		return NULL;
-	timer_init(&t->timer, handler_timer_fired);
-	t->wheel = &worker->env->loop->wheel;
+	handler_timer_init(t, worker->env, fn);
 	t->worker = worker;
-	t->fn = fn;
 	list_append(&worker->timers, &t->belonging.node);
 	return t;
 }

@@ -177,20 +177,16 @@ void *h2d_worker_context(const struct h2d_worker *worker)
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-static unsigned changes_of(uint32_t events)
-{
-	return ((events & EPOLLIN) != 0 ? H2D_READABLE : 0) |
-	       ((events & EPOLLOUT) != 0 ? H2D_WRITABLE : 0) |
-	       ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? H2D_HANGUP : 0);
-}
-
 static void on_event(struct watch *w, uint32_t events)
 {
 	struct h2d_watch *watch = LIST_ENTRY(w, struct h2d_watch, watch);
+	unsigned changes = ((events & EPOLLIN) != 0 ? H2D_READABLE : 0) |
+			   ((events & EPOLLOUT) != 0 ? H2D_WRITABLE : 0) |
+			   ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? H2D_HANGUP : 0);
 	struct crash_call call;
 
 	handler_worker_enter(&call, watch->worker);
-	watch->fn(watch->arg, changes_of(events));
+	watch->fn(watch->arg, changes);
 	handler_call_exit();
 }
 

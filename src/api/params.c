@@ -35,22 +35,16 @@ static struct params *params_new(struct arena *arena, char *p, size_t n)
 static const char *by_name(
 	const struct h2d_req *req, const struct params *params, const char *name, size_t *len)
 {
-	struct slice wanted = slice_str(name);
-
-	for (unsigned i = 0; params != NULL && i < params->n; i++)
-		if (slice_eq(params->v[i].name, wanted))
-			return handler_call_text(req, params->v[i].value, len);
-	return handler_call_text(req, (struct slice){ 0 }, len);
+	return handler_call_field(req,
+		params != NULL ? field_find(params->v, params->n, slice_str(name)) : NULL, NULL,
+		NULL, len);
 }
 
 static const char *by_number(const struct h2d_req *req, const struct params *params, unsigned i,
 	const char **name, size_t *len)
 {
-	if (params == NULL || i >= params->n)
-		return handler_call_text(req, (struct slice){ 0 }, len);
-	if (name != NULL)
-		*name = handler_call_text(req, params->v[i].name, NULL);
-	return handler_call_text(req, params->v[i].value, len);
+	return handler_call_field(
+		req, params != NULL && i < params->n ? &params->v[i] : NULL, name, NULL, len);
 }
 
 /* NULL when the request's memory is full. */

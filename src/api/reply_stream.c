@@ -117,11 +117,6 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 	return s;
 }
 
-static bool takes_body(const struct h2d_req *req)
-{
-	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED;
-}
-
 /* length: BODY_UNKNOWN, or the handler's. */
 static void reply_stream(
 	struct h2d_req *req, int status, const char *type, uint64_t length, h2d_fill *fill)
@@ -136,7 +131,8 @@ static void reply_stream(
 	b->req = req;
 	b->left = length;
 	b->src = s;
-	if (req->handler->duplex && takes_body(req))
+	if (req->handler->duplex &&
+		(req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED))
 		reply_send_duplex(req, status);
 	else
 		reply_send(req, status);

@@ -176,12 +176,6 @@ static void count_guess(struct auth_check *c, bool right)
 		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
 }
 
-/* A right password is valid for an hour, if the file's stamp shows each later change. */
-static uint64_t holds_ms(const struct verdict *v)
-{
-	return v->passed && v->settled ? VERDICT_RIGHT_MS : VERDICT_MS;
-}
-
 /* Turns the thread's result into the verdict; remembers it. */
 static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c)
 {
@@ -195,7 +189,8 @@ static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c
 	v->stamp = c->question.stamp;
 	v->settled = file_id_settled(&v->stamp, c->asked_ns);
 	v->seen_ms = clock_ms();
-	v->expires_ms = v->seen_ms + holds_ms(v);
+	/* A right password is valid for an hour, if the file's stamp shows each later change. */
+	v->expires_ms = v->seen_ms + (v->passed && v->settled ? VERDICT_RIGHT_MS : VERDICT_MS);
 	auth_cache_put(&queue->verdicts, v, clock_ms());
 	return v->passed ? AUTH_PASSED : AUTH_REFUSED;
 }

@@ -1,8 +1,13 @@
 /*
  * files: reads files: the document root, which answers every path without a route and is no row of
- * routes.def, and the directory of uploads.
+ * routes.def, and the directory of uploads. PUT and POST: the body becomes a file in that
+ * directory, or the files of a form do; the store checks and stores, and the client's answer is
+ * made here.
  */
 #include "h2d/upload_scope.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 static void files_start(struct h2d_req *req, void *state)
 {
@@ -65,4 +70,215 @@ const struct h2d_handler h2d_handler_files_below = {
 	.name = "files_below",
 	.scope = H2D_ON_FOLDERS,
 	.start = below_start,
+};
+
+/* --- an uploaded file ------------------------------------------------------------------------- */
+
+static void describe(struct h2d_req *req, const struct h2d_stored *file)
+{
+	if (file->etag != NULL)
+		h2d_reply_header(req, "etag", file->etag);
+	if (file->repr_digest != NULL)
+		h2d_reply_header(req, "repr-digest", file->repr_digest);
+	h2d_reply_header(req, "content-location", file->path);
+	if (file->created)
+		h2d_reply_header(req, "location", file->path);
+}
+
+static void file_stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	(void)state;
+	if (status >= 400) {
+		h2d_reply_error(req, status);
+		return;
+	}
+	if (n > 0)
+		describe(req, files);
+	h2d_reply_bytes(req, status, NULL, NULL, 0);
+}
+
+static void put_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+
+	(void)state;
+	h2d_store_resumable(req, name, len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_put = {
+	.name = "files_put",
+	.scope = H2D_ON_UPLOADS,
+	.start = put_start,
+};
+
+/* An interrupted upload: its offset, its next part, or its end. */
+static void resume_start(struct h2d_req *req, void *state)
+{
+	size_t len, upload_len;
+	const char *name = h2d_req_param(req, "file_name", &len);
+	const char *upload = h2d_req_param(req, "upload", &upload_len);
+
+	(void)state;
+	h2d_store_resume(req, name, len, upload, upload_len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_resume = {
+	.name = "files_resume",
+	.scope = H2D_ON_UPLOADS,
+	.start = resume_start,
+};
+
+static void options_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_store_offer(req);
+	h2d_reply_options(req);
+}
+
+const struct h2d_handler h2d_handler_files_options = {
+	.name = "files_options",
+	.scope = H2D_ON_UPLOADS,
+	.start = options_start,
+};
+
+/* --- a form ----------------------------------------------------------------------------------- */
+
+/* s as a JSON string (RFC 8259, 7): names are UTF-8 without control characters. */
+static void put_string(FILE *out, const char *s)
+{
+	fputc('"', out);
+	for (; *s != '\0'; s++)
+		fprintf(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+	fputc('"', out);
+}
+
+static void put_file(FILE *out, const struct h2d_stored *f)
+{
+	fputs("{\"name\":", out);
+	put_string(out, f->name);
+	fprintf(out, ",\"size\":%llu", (unsigned long long)f->size);
+	if (f->etag != NULL) {
+		fputs(",\"etag\":", out);
+		put_string(out, f->etag);
+	}
+	fputs(",\"location\":", out);
+	put_string(out, f->path);
+	fputc('}', out);
+}
+
+/* {"files":[…]}, for free(3); NULL: memory is out. */
+static char *json(const struct h2d_stored *files, size_t n, size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+
+	if (out == NULL)
+		return NULL;
+	fputs("{\"files\":[", out);
+	for (size_t i = 0; i < n; i++) {
+		fputs(i > 0 ? "," : "", out);
+		put_file(out, &files[i]);
+	}
+	fputs("]}\n", out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void form_stored(
+	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
+{
+	char *text;
+	size_t len;
+
+	(void)state;
+	if (n == 0) {
+		h2d_reply_error(req, status);
+		return;
+	}
+	if (h2d_store_show(req, status, files, n))
+		return;
+	text = json(files, n, &len);
+	if (text == NULL) {
+		h2d_reply_error(req, 503);
+		return;
+	}
+	h2d_reply_header(req, "location", files->path);
+	h2d_reply_memory(req, status, "application/json", text, len, free);
+}
+
+static void form_start(struct h2d_req *req, void *state)
+{
+	(void)state;
+	h2d_store_form(req, form_stored);
+}
+
+const struct h2d_handler h2d_handler_files_form = {
+	.name = "files_form",
+	.scope = H2D_ON_UPLOADS,
+	.start = form_start,
+};
+
+/* --- in directories below --------------------------------------------------------------------- */
+
+static void below_put_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	(void)state;
+	h2d_store(req, path, len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_below_put = {
+	.name = "files_below_put",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_put_start,
+};
+
+/* A form into the directory whose path ends in a slash. */
+static void below_post_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	if (len == 0)
+		h2d_store_form(req, form_stored);
+	else if (path[len - 1] == '/')
+		h2d_store_form_in(req, path, len - 1, form_stored);
+	else
+		below_put_start(req, state);
+}
+
+const struct h2d_handler h2d_handler_files_below_post = {
+	.name = "files_below_post",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_post_start,
+};
+
+/* --- the end of a file ------------------------------------------------------------------------ */
+
+/* The pattern has one parameter: a name, or a path. */
+static void delete_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *name = h2d_req_param_at(req, 0, NULL, &len);
+
+	(void)state;
+	h2d_store_remove(req, name, len, file_stored);
+}
+
+const struct h2d_handler h2d_handler_files_delete = {
+	.name = "files_delete",
+	.scope = H2D_ON_UPLOADS,
+	.start = delete_start,
+};
+
+const struct h2d_handler h2d_handler_files_below_delete = {
+	.name = "files_below_delete",
+	.scope = H2D_ON_FOLDERS,
+	.start = delete_start,
 };

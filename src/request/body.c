@@ -92,21 +92,10 @@ void body_close(struct body *b)
 
 /* --- trailers --------------------------------------------------------------------------------- */
 
-static struct trailers *trailers_make(struct arena *arena)
-{
-	struct trailers *t = arena_alloc(arena, sizeof(*t));
-
-	if (t != NULL) {
-		t->n = 0;
-		t->size = 0;
-	}
-	return t;
-}
-
 int trailers_add(struct trailers **trailers, struct arena *arena, size_t limit, struct slice name,
 	struct slice value)
 {
-	struct trailers *t = *trailers != NULL ? *trailers : trailers_make(arena);
+	struct trailers *t = *trailers != NULL ? *trailers : arena_zalloc(arena, sizeof(*t));
 	struct field copy;
 
 	if (t == NULL)

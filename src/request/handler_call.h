@@ -91,3 +91,12 @@ static inline const char *handler_call_text(const struct h2d_req *req, struct sl
 		*len = s.n;
 	return s.p != NULL ? handler_call_copy(req, s) : NULL;
 }
+
+/* The value of f, and its name; NULL: none. name and both lengths may be NULL. */
+static inline const char *handler_call_field(const struct h2d_req *req, const struct field *f,
+	const char **name, size_t *name_len, size_t *len)
+{
+	if (f != NULL && name != NULL)
+		*name = handler_call_text(req, f->name, name_len);
+	return handler_call_text(req, f != NULL ? f->value : (struct slice){ 0 }, len);
+}

@@ -199,11 +199,6 @@ static struct slice folder(const struct h2d_req *req)
 	return slice_of(req->path.p, n - 2 * escapes);
 }
 
-static bool is_one_location(const struct h2d_req *req)
-{
-	return site_location(req->site, folder(req)) == site_location(req->site, req->path);
-}
-
 static bool is_file(const struct h2d_req *req)
 {
 	struct route_match match;
@@ -218,5 +213,5 @@ __attribute__((noinline)) bool handler_choice_despite_slash(const struct h2d_req
 	if (req->method != H2D_GET && req->method != H2D_HEAD)
 		return false;
 	return !req->conn->admin && !req->conn->trusted && !req->site->guarded && is_file(req) &&
-	       is_one_location(req);
+	       site_location(req->site, folder(req)) == site_location(req->site, req->path);
 }

@@ -29,20 +29,12 @@ static struct slice digits(uint64_t v, char buf[20])
 /* The location's cache-control is for the requested file, not for an error (rules/site.h). */
 static bool takes_cache_control(int status)
 {
-	switch (status) {
-	case 200:
-	case 203:
-	case 204:
-	case 206:
-	case 301:
-	case 302:
-	case 304:
-	case 307:
-	case 308:
-		return true;
-	default:
-		return false;
-	}
+	static const int those[] = { 200, 203, 204, 206, 301, 302, 304, 307, 308 };
+
+	for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++)
+		if (those[i] == status)
+			return true;
+	return false;
 }
 
 /* True if a response may have several of them, which then add up (rules/site.h). */

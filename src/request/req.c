@@ -94,12 +94,6 @@ static void wrong(struct h2d_req *req, const struct err *err, bool target)
 	reply_error(req, err->status);
 }
 
-/* Only `h2d --explain` refuses. */
-static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
-{
-	return req->env->conf.starts == NULL || req->env->conf.starts(req, handler);
-}
-
 /* By the request's length; some of it may have come. */
 static bool is_too_large(const struct h2d_req *req)
 {
@@ -157,7 +151,9 @@ static void start_handler(struct h2d_req *req)
 		too_large(req);
 		return;
 	}
-	if (__builtin_expect(req->env->conf.traced, false) && !may_start(req, handler))
+	/* Only `h2d --explain` refuses. */
+	if (__builtin_expect(req->env->conf.traced, false) && req->env->conf.starts != NULL &&
+		!req->env->conf.starts(req, handler))
 		return;
 	if (req->match.route != NULL && req->match.route->nparams > 0 && !own_params(req)) {
 		reply_no_memory(req, req->path.n);
@@ -183,13 +179,6 @@ static void req_cut(struct h2d_req *req)
 	req->stream->cut(req);
 }
 
-/* A reply made from an incomplete body is incomplete, too. */
-static void cut_off(struct h2d_req *req)
-{
-	if (req_body_duplex(req))
-		req_cut(req);
-}
-
 /* Bytes of a body are lost; later ones would be mistaken for them. */
 static void lose_bytes(struct h2d_req *req, const struct err *err)
 {
@@ -206,7 +195,9 @@ void req_refuse(struct h2d_req *req, int status)
 	const struct h2d_handler *handler = req->handler;
 
 	if (req->reply.ready) {
-		cut_off(req);
+		/* A reply made from an incomplete body is incomplete, too. */
+		if (req_body_duplex(req))
+			req_cut(req);
 		return;
 	}
 	if (req->state == REQ_HEAD) {
