@@ -61,31 +61,6 @@ def test_good(server):
 	assert "configuration ok" in server.run("-t", check=0).err
 
 
-def test_dump_reads_back(server):
-	first = server.run("-T", check=0).out
-	server.put_conf(first)
-	assert server.run("-t", check=0).err.count("\n") == 1
-	assert server.run("-T", check=0).out == first
-	places = re.findall(r"^\tlocation (.*?)^\t}", first, re.M | re.S)
-	assert len(places) == 4
-	# What a location does not set is not there, so that it still follows its server; no server has a store-folder.
-	assert re.findall(r"^\t\t(?!store-folder)([a-z-]+) = ", places[0], re.M) == ["cache-control", "add-header"]
-	assert re.findall(r"^\t\t(?!store-folder)([a-z-]+) = (.*)$", places[1], re.M) == [("charset", '""'),
-		("allow", "{}"), ("deny", '{"all"}'), ("auth-basic-realm", '"staff"')]
-	assert 'add-header = {"x-one: \\"1\\""}' in first
-	assert first.count("redirect-status = 308") == 1
-
-
-def test_serves_and_reloads(server):
-	server.start()
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
-	server.put_conf(server.run("-T", check=0).out)
-	server.reload()
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
-
-
 def test_every_fault_is_reported(h2d):
 	"""Of the grammar, of values, of what HTTP makes of them, of files: in one go."""
 	server = h2d.new(files=PAGES)
@@ -98,19 +73,6 @@ def test_every_fault_is_reported(h2d):
 	done = server.run("-t", check=1)
 	places = sorted(int(n) - first for n in re.findall(r"h2d\.conf:(\d+): ", done.err))
 	assert places == [3, 4, 5, 12, 13, 19], done.err
-
-
-def test_two_hundred_servers(h2d):
-	server = h2d.new(listens=("tcp",))
-	server.put_conf(server.conf_text + "".join(
-		'server "s%d.example" { root = "%s"  aliases = {"*.s%d.example"}  location "/a" {} }\n'
-		% (i, server.root, i) for i in range(200)))
-	server.start()
-	with server.connect("tcp") as c:
-		assert c.get("/").status == 200
-		c.authority = "x.s77.example"
-		assert c.get("/").status == 200
-	assert server.run("-T", check=0).out.count("\nserver ") == 201
 
 
 UNREADABLE = """\

@@ -40,22 +40,6 @@ def blocks(server, **more):
 # --- whose it is --------------------------------------------------------------------------------------
 
 
-def test_names(h2d, speak):
-	server = h2d.new(files={"who": "www"})
-	blocks(server, a=1, b=1, c=1)
-	server.write_conf(sections="""
-server "example.com" { root = "%s"  aliases = {"Example.NET", "[::1]"} }
-server "*.example.com" { root = "%s" }
-server "x.a.example.com" { root = "%s" }
-""" % tuple(server.path(n) for n in "abc"))
-	server.start()
-	for authority, whose in (("example.com", b"a"), ("EXAMPLE.com:8080", b"a"), ("example.net.", b"a"),
-			("[::1]:99", b"a"), ("www.example.com", b"b"), ("y.a.example.com", b"b"),
-			("x.a.example.com", b"c"), ("notexample.com", b"www"), ("com", b"www"),
-			("localhost", b"www"), (".example.com", b"www")):
-		assert ask(server, speak, "/who", authority=authority).body == whose, authority
-
-
 MALFORMED = ("user@localhost", "localhost:x", "[::1", ":80", "a/b", "a b", "%zz", "a%4", "a%", ".")
 
 
@@ -94,21 +78,6 @@ def test_host_beside_authority(h2d):
 			answer = c.get("/who", [("host", host)])
 			assert answer.status == 400 or answer.reset is not None, host
 			assert answer.body != b"a"
-
-
-def test_a_location_decides(h2d, speak):
-	server = h2d(files={"a/f": "", "a/b/f": "", "ab/f": "", "a/b/c": ""}, server="""
-add-header = {"x-place: root"}
-location "/a" { add-header = {"x-place-a: 1"} }
-location "/a/b/" { add-header = {"x-place-b: 1"} }
-location "/a/b/c" { add-header = {"x-place-c: 1"} }""")
-	for path, wanted in (("/", ""), ("/ab/f", ""), ("/a", "a"), ("/a/f", "a"), ("/a/b", "a"),
-			("/a/b/f", "b"), ("/a/b/c", "c"), ("/a/b/cd", "b"), ("/a/b/c/d", "c"),
-			("//a//f", "a"), ("/x/../a/f", "a"), ("/%61/f", "a"), ("/a/b/../f", "a")):
-		answer = ask(server, speak, path)
-		assert answer.get("x-place") == "root", path
-		got = "".join(n[-1] for n, _ in answer.headers if n.startswith("x-place-"))
-		assert got == wanted, path
 
 
 # --- fields --------------------------------------------------------------------------------------------
@@ -232,25 +201,6 @@ def test_redirect_of_a_long_target(h2d, speak):
 		assert c.get("/old/?" + "|" * 25000).status == 414
 		assert c.get("/old/b").status == 301
 	assert server.log.wait("info.*: response headers too long")
-
-
-def test_redirects(h2d, speak):
-	server = h2d(server="""
-location "/one" { redirect = "/two" }
-location "/old/" { redirect = "/new/"  redirect-status = 308 }
-location "/open" { redirect = "/"  redirect-status = 307 }
-location "/away/" { redirect = "https://example.org/x/"  redirect-status = 302 }
-location "/healthz" { redirect = "/health" }""")
-	for path, status, location in (("/one", 301, "/two"), ("/one/x?y", 301, "/two"),
-			("/old/a%20b/?q=%20&r", 308, "/new/a%20b/?q=%20&r"), ("/old", 404, None),
-			("/open//evil.example/", 307, "/evil.example/"),
-			("/open/%5cevil.example", 307, "/%5Cevil.example"),
-			("/away/%e2%82%ac", 302, "https://example.org/x/%E2%82%AC"),
-			("/healthz", 200, None)):
-		answer = ask(server, speak, path)
-		assert (answer.status, answer.get("location")) == (status, location), path
-	answer = ask(server, speak, "/old/f", method="POST")
-	assert (answer.status, answer.get("location")) == (308, "/new/f")
 
 
 def test_to_https(h2d, speak):
@@ -422,25 +372,6 @@ def test_passwords(guarded, speak):
 	assert all(" - - [" in line for line in lines if '" 401 ' in line)
 
 
-def test_many_at_once(guarded):
-	"""A page load: one check for all of it. Then more guesses than can wait: some are told to come back."""
-	put_users(guarded, anna=hashed("sesame"), bob=hashed("b:o:b", BCRYPT % 9))
-	with guarded.connect("tcp") as c:
-		streams = [c.send("GET", "/in/f", basic("anna", "sesame")) for _ in range(120)]
-		assert [c.response(s).status for s in streams] == [200] * 120
-		with c.corked():
-			streams = [c.send("GET", "/in/f", basic("bob", "guess%d" % i)) for i in range(120)]
-		assert c.response(streams[0]).status == 401
-		answers = [c.responses[s] for s in streams]
-		# Whoever comes behind the first verdict waits in its place.
-		c.until(lambda: sum(answer.status == 503 for answer in answers) >= 100)
-		assert {answer.get("retry-after") for answer in answers if answer.status == 503} == {"1"}
-		for stream in streams:
-			if not c.responses[stream].done:
-				c.reset(stream)
-		assert c.get("/in/f", basic("bob", "b:o:b")).status == 200
-
-
 def test_gone_while_it_is_checked(guarded):
 	"""Resets and cut connections in the middle of checks, bodies on their way: the window comes back."""
 	with guarded.connect("tcp") as c:
@@ -483,18 +414,6 @@ def test_foreign_hashes(guarded):
 			assert c.get("/in/f", basic(user, "secret")).status == 401
 			assert c.get("/in/f", basic(user, "other")).status == 401
 	assert len(guarded.log.wait(r"error .*/users: refusing users with .*hashes like ")) == 1
-
-
-def test_plain_passwords(guarded):
-	"""They are no hashes: nobody gets in by them, and the log says why; of who has none it says nothing."""
-	put_users(guarded, anna="*", bob="!", carl="sesame")
-	with guarded.connect("tcp") as c:
-		for user in ("anna", "bob", "dora"):
-			assert c.get("/in/f", basic(user, "sesame")).status == 401
-		assert guarded.log.find("refusing users") == []
-		for password in ("sesame", "other"):
-			assert c.get("/in/f", basic("carl", password)).status == 401
-	assert len(guarded.log.wait(r"error .*/users: refusing users with plain-text passwords")) == 1
 
 
 def test_rules_of_an_index_file(h2d, speak):
@@ -609,17 +528,3 @@ def test_pages_for_malformed_requests(h2d, source):
 
 
 # --- reload --------------------------------------------------------------------------------------------------------
-
-
-def test_reload_changes_them(h2d, speak):
-	server = h2d(files={"f": "", "e.html": "page"}, server="""
-add-header = {"x-one: 1"}
-location "/f" { deny = {"all"} }
-error-page "403" { file = "/e.html" }""")
-	answer = ask(server, speak, "/f")
-	assert (answer.status, answer.body, answer.get("x-one")) == (403, b"page", "1")
-	server.write_conf(server='add-header = {"x-two: 2"}  location "/g" { redirect = "/f" }')
-	server.reload()
-	answer = ask(server, speak, "/f")
-	assert (answer.status, answer.get("x-one"), answer.get("x-two")) == (200, None, "2")
-	assert ask(server, speak, "/g").get("location") == "/f"

@@ -263,16 +263,6 @@ def test_later(handlers, speak):
 			assert c.get(path).status == 404
 
 
-def test_who_asked_for_later_leaves(handlers):
-	"""Its timer goes with it."""
-	server = handlers()
-	with link(server, "h2") as c:
-		c.send(path="/later/600000")
-		server_saw = lambda: server.status()["totals"]["requests_live"] > 1
-		wait_for(server_saw, PATIENT)
-	server.wait_quiet(PATIENT)
-
-
 def test_resolve(handlers, speak):
 	with link(handlers(sections="sandbox { network = true }"), speak) as c:
 		answer = c.get("/resolve/127.0.0.1")
@@ -324,22 +314,6 @@ def test_work_that_blocks_keeps_no_file_waiting(handlers, speak):
 		assert [c.response(s, PATIENT).body for s in streams] == [b"text %d" % i for i in range(12)]
 
 
-def test_who_asked_for_work_leaves(handlers):
-	"""What runs is done without it; what is in line is not begun with."""
-	server = handlers()
-	fifos = Fifos(server, 12)
-	with link(server, "h2") as c:
-		for path in fifos.paths:
-			c.send(path="/t/block?" + path)
-		wait_for(lambda: server.status()["totals"]["offload_jobs"] == 12, PATIENT)
-		met = [fifos.meet(i) for i in range(8)]
-	wait_for(lambda: server.status()["totals"]["offload_jobs"] == 8, PATIENT)
-	for fd in met:
-		os.close(fd)
-	server.wait_quiet(PATIENT)
-	assert fifos.reader(8) is None
-
-
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
 def test_a_worker_leaves_though_work_blocks(handlers, number):
 	server = handlers(conf="shutdown-timeout = 1")
@@ -389,15 +363,6 @@ def test_a_folder_of_the_handlers(handlers, speak):
 	assert sorted(os.listdir(os.path.join(server.root, "up")))[-2:] == ["kept", "own"]
 
 
-@pytest.mark.parametrize("where, said", [("/files", "through /files in this location"), ("/", "through /files in this location"),
-	("/files/a", "through /files in this location"), ("/t", "write one directory name")])
-def test_a_folder_that_handlers_cannot_have(handlers, where, said):
-	server = handlers.new(server='upload-dir = "up" location "%s" { store-folder = "%s" }'
-		% (where, ".own" if where == "/t" else "own"))
-	done = server.run("-t", check=1)
-	assert "store-folder " in done.err and said in done.err, done.err
-
-
 @pytest.mark.parametrize("said", [True, False], ids=["length", "no-length"])
 @pytest.mark.parametrize("size", [0, 1, 1000, 900000])
 def test_paused_and_stored(handlers, speak, how, size, said):
@@ -410,13 +375,6 @@ def test_paused_and_stored(handlers, speak, how, size, said):
 			assert (answer.status, c.get("/up/" + name).body) == (204, body)
 
 
-@pytest.mark.parametrize("size", [0, 10, 300000])
-def test_paused_and_resumed(handlers, speak, size):
-	with link(handlers(), speak) as c:
-		answer = post(c, "/t/paused/resume?200", b"x" * size)
-		assert (answer.status, answer.body) == (200, b"%d 0" % size)
-
-
 @pytest.mark.parametrize("size", [10, 300000])
 def test_paused_for_longer_than_a_client_may_pause(handlers, speak, size):
 	"""It is not the client's fault."""
@@ -424,15 +382,6 @@ def test_paused_for_longer_than_a_client_may_pause(handlers, speak, size):
 	with link(server, speak) as c:
 		answer = post(c, "/t/paused/resume?3500", b"x" * size)
 		assert (answer.status, answer.body) == (200, b"%d 0" % size)
-
-
-@pytest.mark.parametrize("size", [10, 300000])
-def test_paused_and_answered(handlers, speak, size):
-	server = handlers()
-	with link(server, speak) as c:
-		assert post(c, "/t/paused/answer?200", b"x" * size).status == 409
-		if speak == "h2":
-			assert post(c, "/count", b"x").status == 200
 
 
 def test_strings_end(handlers, speak):
@@ -566,11 +515,6 @@ def test_facts(handlers, speak):
 		assert facts(answer)["length"] == "4"
 
 
-def test_a_length_that_nobody_said(handlers, speak):
-	with link(handlers(), speak) as c:
-		assert facts(post(c, "/t/facts/a/b/", b"body", length=False))["length"] == "-1"
-
-
 @pytest.mark.parametrize("how", ["tcp", "tls"])
 def test_asked(handlers, speak, how):
 	"""Fields by number, cookies in one field and by name, parameters decoded, the scheme: over both protocols alike."""
@@ -649,20 +593,6 @@ def test_trailers(handlers, speak, how, pieces):
 		assert (answer.body, answer.trailers) == (b"3\n" * pieces, [("x-count", "0")])
 
 
-def test_trailers_of_a_body_that_nobody_takes(handlers, speak):
-	"""They are dropped, as that is; and so are those of one that is answered before its end."""
-	with link(handlers(), speak) as c:
-		assert post_with_trailers(c, "/echo", b"1", TRAILERS).status == 415
-	with link(handlers(), speak) as c:
-		assert post_with_trailers(c, "/t/block", b"1", TRAILERS).status == 405
-
-
-@pytest.mark.parametrize("trailers", [[("a", str(i)) for i in range(33)], [("a", "v" * 33000)]], ids=["many", "large"])
-def test_too_many_trailers(handlers, speak, trailers):
-	with link(handlers(), speak) as c:
-		assert post_with_trailers(c, "/t/trailers/1", b"1", trailers).status == 431
-
-
 def test_no_trailers_for_http_1_0(handlers):
 	with link(handlers(), "h1") as c:
 		c.ask("POST", "/t/trailers/1", version="1.0")
@@ -731,16 +661,6 @@ def test_replies_that_are_not_copied(handlers, speak, how):
 		with link(server, speak, how) as other:
 			other.send(path="/t/reply/owned?50000000")
 		wait_for(lambda: c.get("/t/reply/released").body == b"5", PATIENT)
-
-
-def test_a_form_of_a_user_who_was_asked(handlers, speak):
-	"""It waits for the password's check, and is read then."""
-	server = handlers.new()
-	users = put_users(server, ann=hashed("secret"))
-	server.write_conf(server='location "/t" { auth-basic-file = "%s" }' % users)
-	server.start()
-	with link(server, speak) as c:
-		assert post(c, "/t/form/now", b"x=1", FORM + basic("ann", "secret")).body == b"x=1\n"
 
 
 def test_the_peer_of_a_unix_socket(handlers, speak):

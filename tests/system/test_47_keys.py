@@ -9,16 +9,10 @@ import pytest
 
 from harness import needs_root
 from procs import wait_for
-from server import H2D
+from test_47_handlers import HANDLERS, PATIENT, link
 
-HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
-PATIENT = 60
 ROOT = os.geteuid() == 0
 NOBODY = 65534
-
-
-def link(server, speak):
-	return (server.connect if speak == "h2" else server.h1)("tcp", timeout=PATIENT)
 
 
 def keys(server, speak="h2"):

@@ -1,17 +1,14 @@
 """examples/kv.c: a store on SQLite. Nothing that was answered is lost, and nobody overwrites what he has not seen."""
 import concurrent.futures
 import contextlib
-import os
 import sqlite3
 import subprocess
 
 import pytest
 
 from client import Closed
-from server import H2D
+from test_47_handlers import HANDLERS, PATIENT, link
 
-HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
-PATIENT = 60
 ROUTES = subprocess.run([HANDLERS, "--routes"], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 pytestmark = pytest.mark.skipif("/kv/" not in ROUTES, reason="built without SQLite")
@@ -24,10 +21,6 @@ def kv(h2d, tmp_path):
 		return h2d(binary=HANDLERS, listens=("tcp",), sections='handler "kv" { database = "%s/kv.sqlite" max-value = 64K }'
 			% tmp_path, **options)
 	return start
-
-
-def link(server, speak):
-	return (server.connect if speak == "h2" else server.h1)("tcp", timeout=PATIENT)
 
 
 def put(c, name, value, *headers):

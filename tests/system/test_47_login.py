@@ -1,15 +1,12 @@
 """examples/login.c: a form, a session, and what others must not do with them."""
-import os
 import re
 import urllib.parse
 
 import pytest
 
-from server import H2D
+from test_47_handlers import HANDLERS, PATIENT, link
 from users import YESCRYPT, hashed
 
-HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
-PATIENT = 60
 FORM = ("content-type", "application/x-www-form-urlencoded")
 
 
@@ -25,10 +22,6 @@ def site(h2d, tmp_path):
 			% (users, key, lifetime), **options)
 	start.key = key
 	return start
-
-
-def link(server, speak, how="tcp"):
-	return (server.connect if speak == "h2" else server.h1)(how, timeout=PATIENT)
 
 
 def post(c, path, fields=(), **form):

@@ -150,8 +150,3 @@ def test_landlock(make):
 	with server.connect("tcp") as c:
 		assert c.get("/t/sandbox/read?/etc/passwd").body == b"done"
 		assert c.get("/t/sandbox/write?" + server.path("www", "index.html")).body != b"done"
-
-
-def test_wrong_word(h2d):
-	server = h2d.new(server="follow-links = yes")
-	assert "follow-links must be one of none, inside, all" in server.run("-t", check=1).err

@@ -263,24 +263,6 @@ location "/keep" { extensions = {} }
 			assert (answer.status, answer.body) == (200, body), path
 
 
-def test_rules_of_extensions(serve, connect):
-	"""A path that leaves the extension out is only for those who may have the file."""
-	server = serve({"secret.html": "secret", "denied.html": "denied", "open.html": "open"})
-	path = put_users(server, anna=hashed("sesame"))
-	server.write_conf(server="""
-extensions = {".html", ".htm"}
-location "/secret.html" { auth-basic-file = "%s" }
-location "/denied.html" { deny = {"all"} }
-""" % path)
-	server.reload()
-	with connect(server) as c:
-		for name in ("/secret", "/secret.html", "/%73ecret"):
-			assert c.get(name).status == 401, name
-			assert c.get(name, basic("anna", "sesame")).body == b"secret", name
-		assert c.get("/denied").status == 403
-		assert c.get("/open").body == b"open"
-
-
 def test_freshness_of_extensions(h2d):
 	server = h2d.new(workers=2)
 	server.write_conf(server='extensions = {".html"}')
@@ -300,23 +282,6 @@ def test_freshness_of_extensions(h2d):
 		os.unlink(os.path.join(server.root, "about.html"))
 		all_of_them.agree("/about", b"bare")
 		all_of_them.settle("/about", b"bare")
-
-
-def test_faults(h2d):
-	server = h2d.new()
-	server.write_conf(server="""
-fallback = "index.html"
-extensions = {"html", ".", ".a/b"}
-health = "healthz"
-location "/d/" { fallback = "/d/" }
-""")
-	done = server.run("-t", check=1)
-	line = server.conf_text.split("fallback")[0].count("\n") + 1
-	for n, text in ((line, 'fallback "index.html" is not a file path'),
-			(line + 1, 'extensions: "html" must look like ".html"'), (line + 1, 'extensions: "."'),
-			(line + 1, 'extensions: ".a/b"'), (line + 2, 'health "healthz" is not a path'),
-			(line + 3, 'fallback "/d/" is not')):
-		assert "%s:%d: %s" % (server.conf_path, n, text) in done.err, done.err
 
 
 # --- health ---------------------------------------------------------------------------------------------

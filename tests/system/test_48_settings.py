@@ -50,26 +50,6 @@ def faults(h2d, text, *wanted, sections="", code=1):
 	return done
 
 
-def test_faults(h2d):
-	faults(h2d, '''location "/a/*.js" { }
-files "a/*.js" { }
-files "*.js" { root = "x" }
-files "*.js" { }
-files "*.css" { allow = {"all"} }
-strict-transport-security = "yes"
-location "/l" { redirect = "/x?y"  redirect-keep-path = true }
-add-header = {"Strict-Transport-Security: max-age=1"}''',
-		(0, 'location "/a/*.js" must not contain wildcards: match file names in a section files'),
-		(1, 'files "a/*.js" must be a file name'),
-		(2, "root belongs in server, not in files"),
-		(3, 'duplicate files "*.js" (first at'),
-		(4, "allow belongs in server, not in files"),
-		(5, 'strict-transport-security "yes" has no max-age=SECONDS'),
-		(6, 'redirect "/x?y" contains a "?" or "#"'))
-	faults(h2d, 'add-header = {"Strict-Transport-Security: max-age=1"}',
-		(0, 'add-header "Strict-Transport-Security: max-age=1": use the key strict-transport-security'))
-
-
 def test_redirects_that_drop_the_path(h2d, connect):
 	"""It is said by -t, unless it is said in the file that it is meant, or there is but one page."""
 	done = faults(h2d, '''location "/old" { redirect = "/blog" }

@@ -62,12 +62,3 @@ def test_freshness_of_a_second_tree(h2d):
 		all_of_them.settle("/media/a", b"two")
 		os.unlink(server.path("m/media/a"))
 		all_of_them.agree("/media/a", 404)
-
-
-def test_faults(h2d):
-	server = h2d.new()
-	server.write_conf(server='\nlocation "/a" { root = "/no/such" }\nlocation "/b" { root = "%s/h2d.conf" }' % server.dir)
-	done = server.run("-t", check=1)
-	first = server.conf_text.split('location "/a"')[0].count("\n") + 1
-	assert '%s:%d: root "/no/such"' % (server.conf_path, first) in done.err, done.err
-	assert "%s:%d: root" % (server.conf_path, first + 1) in done.err, done.err

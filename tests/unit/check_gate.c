@@ -110,16 +110,14 @@ TEST_ROWS(malformed_authority, bad_hosts)
 {
 	conn.admin = _i % 2;
 	req.authority = slice_str(bad_hosts[_i]);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 400);
+	req_answers(400);
 	ck_assert_int_eq(starts, 0);
 }
 
 TEST(no_authority)
 {
 	req.authority = (struct slice){ 0 };
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 200);
+	req_answers(200);
 }
 
 /* Everything at once: none of it is for admin listeners. */
@@ -137,8 +135,7 @@ TEST(admin_has_no_rules)
 		.auth = &auth };
 	conn.admin = true;
 	conn.redirect_at = &at;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 200);
+	req_answers(200);
 }
 
 /* --- redirect-to-https ------------------------------------------------------------------------ */
@@ -150,8 +147,7 @@ TEST_EACH(to_https, 2)
 	env.conf.https_port = _i == 0 ? 443 : 8443;
 	req.authority = SLICE("example.com:80");
 	req.target = SLICE("/p/%41//b?q=1");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 308);
+	req_answers(308);
 	ck_assert_field("location", _i == 0 ? "https://example.com/p/%41//b?q=1"
 					    : "https://example.com:8443/p/%41//b?q=1");
 	ck_assert_int_eq(starts, 0);
@@ -161,8 +157,7 @@ TEST(to_https_without_a_host)
 {
 	conn.redirect_at = &at;
 	req.authority = (struct slice){ 0 };
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 400);
+	req_answers(400);
 	ck_assert_uint_eq(reply_count("location"), 0);
 }
 
@@ -170,8 +165,7 @@ TEST(to_https_without_a_listener)
 {
 	conn.redirect_at = &at;
 	env.conf.https_port = 0;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 404);
+	req_answers(404);
 }
 
 static const struct {
@@ -192,8 +186,7 @@ TEST_ROWS(acme_challenge, acme)
 	conn.redirect_at = &at;
 	site_v[0].all.access = acme[_i].denied ? &nobody : NULL;
 	req.target = slice_str(acme[_i].target);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, acme[_i].status);
+	req_answers(acme[_i].status);
 }
 
 /* A redirect of the whole site leaves the challenge where it is, if there is a root to find it in.
@@ -218,8 +211,7 @@ TEST_ROWS(acme_of_a_redirected_site, acme_elsewhere)
 	site_v[0].all.redirect.status = 301;
 	site_v[0].all.redirect.prefix = slice_str(acme_elsewhere[_i].prefix);
 	req.target = SLICE("/.well-known/acme-challenge/token");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, acme_elsewhere[_i].status);
+	req_answers(acme_elsewhere[_i].status);
 }
 
 /* --- 421 -------------------------------------------------------------------------------------- */
@@ -248,8 +240,7 @@ TEST_ROWS(misdirected, misdirections)
 	conn.covers = misdirections[_i].asks ? covers : NULL;
 	site_v[1].all.access = misdirections[_i].status == 421 ? &nobody : NULL;
 	req.authority = slice_str(misdirections[_i].authority);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, misdirections[_i].status);
+	req_answers(misdirections[_i].status);
 	if (_i == 0)
 		ck_assert_str_eq(host_asked, "other.example");
 }
@@ -288,8 +279,7 @@ TEST_ROWS(verified, verifications)
 	site_v[1].client_ca = of_site > 0 ? &authorities[of_site] : NULL;
 	site_v[1].needs_certificate = verifications[_i].required;
 	req.authority = slice_str(verifications[_i].authority);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, verifications[_i].status);
+	req_answers(verifications[_i].status);
 	ck_assert_int_eq(starts, verifications[_i].status == 200);
 }
 
@@ -306,8 +296,7 @@ TEST_EACH(redirects, 4)
 	locations[0].access = &nobody; /* says where to, not what is there */
 	req.method_text = SLICE("POST");
 	req.target = SLICE("/p/upload?x");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, statuses[_i]);
+	req_answers(statuses[_i]);
 	ck_assert_field("location", "https://example.org/new/upload?x");
 	ck_assert_int_eq(starts, 0);
 }
@@ -335,8 +324,7 @@ TEST_EACH(denied, 9)
 		slice_str(cases[_i].peer), &conn.peer));
 	req.method_text = slice_str(cases[_i].method);
 	req.target = slice_str(cases[_i].target);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	req_answers(cases[_i].status);
 	ck_assert_int_eq(starts, cases[_i].status == 200);
 }
 
@@ -361,8 +349,7 @@ TEST_EACH(denied_beside, 10)
 
 	locations[0].access = &nobody;
 	req.target = slice_str(cases[_i].target);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	req_answers(cases[_i].status);
 }
 
 /* What a path that leaves its extension out may be answered with has a say. */
@@ -385,8 +372,7 @@ TEST_EACH(denied_by_extension, 5)
 	site_v[0].all.extensions = extensions;
 	site_v[0].all.nextensions = 2;
 	req.target = slice_str(cases[_i].target);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	req_answers(cases[_i].status);
 }
 
 static int file_decided;
@@ -440,8 +426,7 @@ TEST(denied_before_asked)
 	locations[0].access = &nobody;
 	locations[0].auth = &auth;
 	with_credentials(RIGHT);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 403);
+	req_answers(403);
 	ck_assert_uint_eq(reply_count("www-authenticate"), 0);
 }
 
@@ -455,8 +440,7 @@ TEST_EACH(no_credentials, 6)
 	locations[0].auth = &auth;
 	if (values[_i] != NULL)
 		with_credentials(values[_i]);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 401);
+	req_answers(401);
 	ck_assert_field("www-authenticate", "Basic realm=\"the \\\"vault\\\"\", charset=\"UTF-8\"");
 	ck_assert_uint_eq(offload_pending(offload), 0);
 	ck_assert_int_eq(starts, 0);
@@ -467,8 +451,7 @@ TEST(two_credentials)
 	locations[0].auth = &auth;
 	with_credentials(RIGHT);
 	with_credentials(RIGHT);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 401);
+	req_answers(401);
 }
 
 TEST(a_realm_of_odd_bytes)
@@ -503,8 +486,7 @@ TEST_ROWS(a_password, passwords)
 	req.method_text = SLICE("GET");
 	req.target = SLICE("/p/a");
 	with_credentials(passwords[_i].credentials);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, passwords[_i].status);
+	req_answers(passwords[_i].status);
 	ck_assert(slice_eq(req.user, slice_str(passwords[_i].status == 200 ? "anna" : "")));
 }
 

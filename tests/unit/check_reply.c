@@ -93,8 +93,7 @@ TEST_EACH(on_errors_of_the_core, 2)
 
 	req.method_text = slice_str(cases[_i].method);
 	req.target = slice_str(cases[_i].target);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, cases[_i].status);
+	req_answers(cases[_i].status);
 	ck_assert_field("x-outer", "1");
 }
 
@@ -133,8 +132,7 @@ TEST(on_errors_without_a_place)
 	site_v[0].all.headers = headers;
 	site_v[0].all.nheaders = 1;
 	req.target = SLICE("/p/%0");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 400);
+	req_answers(400);
 	ck_assert_field("x-outer", "1");
 	ck_assert_uint_eq(reply_count("link"), 0);
 }
@@ -249,8 +247,7 @@ TEST(added_cache_control_on_errors)
 	locations[0].nheaders = 1;
 	req.method_text = SLICE("DELETE");
 	req.target = SLICE("/p/upload");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 405);
+	req_answers(405);
 	ck_assert_field("cache-control", "no-store");
 }
 
@@ -289,8 +286,7 @@ TEST_EACH(none_on_admin, 2)
 	site_v[0].all.nerror_pages = 2;
 	conn.admin = true;
 	env.conf.fallback = _i == 0 ? &on_admin : &fallback;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, _i == 0 ? 200 : 404);
+	req_answers(_i == 0 ? 200 : 404);
 	ck_assert_uint_eq(reply_count("x-outer"), 0);
 	ck_assert_uint_eq(reply_count("cache-control"), 0);
 	ck_assert_int_eq(pages, 0);

@@ -190,8 +190,7 @@ TEST_EACH(came_by_https, 2)
 		add("x-forwarded-proto", "https");
 	else
 		conn.tls = HTTP_TLS_PROXYS;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 200);
+	req_answers(200);
 	ck_assert_field("strict-transport-security", "max-age=1");
 }
 
@@ -207,8 +206,7 @@ TEST(of_half_a_head)
 	add("x-forwarded-proto", "https");
 	add("x-long", long_one);
 	add("x-forwarded-for", C);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 431);
+	req_answers(431);
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
 	ck_assert(!req_client_https(&req));
 }

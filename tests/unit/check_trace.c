@@ -51,8 +51,7 @@ static const char *steps(void)
 TEST(in_their_order)
 {
 	allow("192.0.2.0/24", true);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 200);
+	req_answers(200);
 	ck_assert_str_eq(steps(),
 		"server \"_\" answers by default: no server has this host name@3\n"
 		"location \"/p\" applies@5\n"
@@ -64,8 +63,7 @@ TEST(the_rule_that_refuses)
 {
 	allow("192.0.2.0/24", true);
 	allow("192.0.2.1", false);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 403);
+	req_answers(403);
 	ck_assert_ptr_nonnull(
 		strstr(steps(), "\ndeny refuses 192.0.2.1 in \"/p\": \"192.0.2.1\" matches@7\n"));
 	ck_assert_ptr_null(strstr(steps(), "route"));
@@ -74,8 +72,7 @@ TEST(the_rule_that_refuses)
 TEST_EACH(none_holds, 2)
 {
 	allow("10.0.0.0/8", _i == 0);
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, _i == 0 ? 403 : 200);
+	req_answers(_i == 0 ? 403 : 200);
 	ck_assert_ptr_nonnull(strstr(
 		steps(), _i == 0 ? "\nallow refuses 192.0.2.1 in \"/p\": no range matches@6\n"
 				 : "\ndeny admits 192.0.2.1 in \"/p\": no range matches@7\n"));
@@ -88,8 +85,7 @@ TEST_EACH(nobody_known, 2)
 
 	allow(_i == 0 ? "all" : "10.0.0.0/8", _i == 0);
 	conn.peer = hidden;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 403);
+	req_answers(403);
 	ck_assert_ptr_nonnull(strstr(
 		steps(), _i == 0 ? "\nallow refuses a client of unknown address in \"/p\"@6\n"
 				 : "\ndeny refuses a client of unknown address in \"/p\"@7\n"));
@@ -110,16 +106,14 @@ TEST_EACH(routes_and_faults, 2)
 TEST(what_is_malformed)
 {
 	req.target = SLICE("/%zz");
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 400);
+	req_answers(400);
 	ck_assert_ptr_nonnull(strstr(steps(), "fault malformed request target@0\n"));
 }
 
 TEST(nobody_listens)
 {
 	env.conf.traced = false;
-	req_start(&req);
-	ck_assert_int_eq(req.reply.status, 200);
+	req_answers(200);
 	ck_assert_ptr_null(req.trace);
 }
 

@@ -151,6 +151,13 @@ static void req_teardown(void)
 	route_build_free(&routes);
 }
 
+/* Starts the request, which is answered at once. */
+static inline void req_answers(int status)
+{
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, status);
+}
+
 /* The value of the one reply field of that name; n 0 if there is none, a failure if there are
  * several. */
 static inline struct slice reply_field(const char *name)
