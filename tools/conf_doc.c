@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf.h"
+#include "tools/conf_page.h"
 
 int main(int argc, char **argv)
 {
 	const char *what = argc == 2 ? argv[1] : "";
 
 	if (strcmp(what, "example") == 0) {
-		conf_write_example(stdout);
+		conf_page_example(stdout);
 	} else if (strcmp(what, "manual") == 0) {
-		conf_write_manual(stdout);
+		conf_page_manual(stdout);
 	} else {
 		fprintf(stderr, "usage: conf_doc example|manual\n");
 		return 2;

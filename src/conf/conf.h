@@ -269,10 +269,6 @@ bool conf_has_certificate(const struct conf *conf);
 /* -T: the settings, in the input's grammar; all: the whole effective configuration. */
 void conf_dump(const struct conf *conf, bool all, FILE *out);
 
-/* Writes the commented example file, and the option list of h2d.conf(5) in mdoc, from conf.def. */
-void conf_write_example(FILE *out);
-void conf_write_manual(FILE *out);
-
 /* --- access logs: each once, in the order in which descriptors are opened and handed to workers --
  */
 

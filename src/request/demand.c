@@ -40,7 +40,6 @@ static void demand_add(struct demand *d, struct h2d_req *req, const struct locat
 		trace_subject(req, location, known);
 	}
 	if (location->satisfy_any) {
-		/* One of the rules admits the client, without a password. */
 		bool satisfied =
 			(location->access != NULL && in) || (location->subjects != NULL && known);
 

@@ -3,6 +3,7 @@
 
 #include "conf/conf.h"
 #include "conf/conf_table.h"
+#include "tools/conf_page.h"
 
 TEST(defaults)
 {
@@ -287,7 +288,7 @@ TEST(related_keys)
 {
 	static const char *const rows[][16] = {
 #define RELATED(...) { __VA_ARGS__ },
-#include "conf/conf_related.def"
+#include "tools/conf_related.def"
 	};
 	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -345,7 +346,7 @@ static char *example(enum example what)
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	conf_write_example(out);
+	conf_page_example(out);
 	fclose(out);
 	replace(text, "/run/h2d", "@");
 	replace(text, "/srv/www.example.com", "@/www");
@@ -410,7 +411,7 @@ TEST(the_manual_names_every_key)
 	FILE *out = open_memstream(&text, &n);
 	unsigned keys = 0;
 
-	conf_write_manual(out);
+	conf_page_manual(out);
 	fclose(out);
 	for (const struct conf_section *s = conf_sections; s < conf_sections + CONF_SECTIONS; s++) {
 		for (unsigned i = 0; i < s->nrows; i++)

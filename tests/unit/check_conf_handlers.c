@@ -5,6 +5,7 @@
 #include "conf_unit.h"
 
 #include "conf/conf_handlers.h"
+#include "tools/conf_page.h"
 #include "tools/key_build.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -167,7 +168,7 @@ TEST(the_manual_has_them)
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	conf_write_manual(out);
+	conf_page_manual(out);
 	fclose(out);
 	ck_assert_ptr_nonnull(strstr(text, ".Ss handler Qq Ar name\n"));
 	ck_assert_ptr_nonnull(strstr(text, ".Ss handler Qq t\n"));
