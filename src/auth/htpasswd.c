@@ -6,10 +6,10 @@
 
 #include <crypt.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
-#include <unistd.h>
+
+#include "base/file_read.h"
 
 #define DES_DIGITS "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -143,25 +143,6 @@ bool htpasswd_verify(const char *password, struct slice hash)
 	return same;
 }
 
-/* Reads size bytes, or fewer at the end; -1 with errno. */
-static ssize_t read_all(int fd, char *p, size_t size)
-{
-	size_t n = 0;
-
-	while (n < size) {
-		ssize_t got = read(fd, p + n, size - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
 /* Finds one hash of each kind in the file; returns how many. */
 static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 {
@@ -201,37 +182,26 @@ static enum htpasswd_result htpasswd_compare(struct htpasswd *h, struct slice te
 	return right ? HTPASSWD_RIGHT : HTPASSWD_WRONG;
 }
 
-/* The whole file, for discard(); p NULL with errno. st: of that file. */
-static struct slice read_open(int fd, struct stat *st)
+/* The whole file, for discard(); p NULL with errno. st: of that file, or of one before, whose
+ * change the next look finds. */
+static struct slice read_whole(const char *file, struct stat *st)
 {
+	char *text = NULL;
 	ssize_t n;
-	char *text;
 
-	if (fstat(fd, st) < 0)
+	if (stat(file, st) < 0)
 		return (struct slice){ 0 };
 	errno = !S_ISREG(st->st_mode) ? EINVAL : st->st_size > FILE_MAX ? EFBIG : 0;
-	text = errno == 0 ? calloc(1, (size_t)st->st_size + 1) : NULL;
+	if (errno == 0)
+		text = calloc(1, (size_t)st->st_size + 1);
 	if (text == NULL)
 		return (struct slice){ 0 };
-	n = read_all(fd, text, (size_t)st->st_size);
+	n = file_read(file, text, (size_t)st->st_size);
 	if (n >= 0)
 		return slice_of(text, (size_t)n);
 	free(text);
+	errno = (int)-n;
 	return (struct slice){ 0 };
-}
-
-static struct slice read_file(const char *file, struct stat *st)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
-	struct slice text = { 0 };
-
-	if (fd < 0)
-		return text;
-	text = read_open(fd, st);
-	error = errno;
-	close(fd);
-	errno = error;
-	return text;
 }
 
 static void discard(struct slice text)
@@ -246,7 +216,7 @@ enum htpasswd_result htpasswd_check(struct htpasswd *h)
 {
 	enum htpasswd_result result;
 	struct stat st;
-	struct slice text = read_file(h->file, &st);
+	struct slice text = read_whole(h->file, &st);
 
 	h->foreign = false;
 	h->error = text.p == NULL ? errno : 0;
@@ -273,7 +243,7 @@ static const char *why_refused(struct slice line, struct slice hash)
 int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx)
 {
 	struct stat st;
-	struct slice all = read_file(file, &st), rest = without_mark(all);
+	struct slice all = read_whole(file, &st), rest = without_mark(all);
 	int n = 0;
 
 	if (all.p == NULL)

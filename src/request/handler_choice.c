@@ -14,10 +14,9 @@ enum { FILE_METHODS = 1u << H2D_GET | 1u << H2D_HEAD };
 static void allow(struct h2d_req *req, unsigned methods)
 {
 	char list[METHOD_LIST];
-
-	methods &= ~req->location->refused_methods;
 	struct slice own;
 
+	methods &= ~req->location->refused_methods;
 	method_list(methods | 1u << H2D_OPTIONS, list);
 	own = arena_dup(&req->arena, slice_str(list));
 	if (own.p != NULL)

@@ -204,33 +204,24 @@ static void set_methods(struct location *location, const struct conf_list *list)
 	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
 }
 
-static const struct slice *slices(struct site_maker *m, const struct conf_list *list)
+static const struct slice *slices(struct site_maker *m, const struct conf_list *list, bool lower)
 {
 	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
 
 	for (unsigned i = 0; v != NULL && i < list->n; i++)
-		v[i] = slice_str(list->v[i]);
-	return v;
-}
-
-static const struct slice *patterns(struct site_maker *m, const struct conf_list *list)
-{
-	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
-
-	for (unsigned i = 0; v != NULL && i < list->n; i++)
-		v[i] = site_maker_lower(m, slice_str(list->v[i]));
+		v[i] = lower ? site_maker_lower(m, slice_str(list->v[i])) : slice_str(list->v[i]);
 	return v;
 }
 
 /* Sets names of files that may answer for a path, or not. */
 static void set_names(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
-	location->index = slices(m, &p->index);
+	location->index = slices(m, &p->index, false);
 	location->nindex = p->index.n;
-	location->extensions = slices(m, &p->extensions);
+	location->extensions = slices(m, &p->extensions, false);
 	location->nextensions = p->extensions.n;
 	location->extensions_redirect = p->extensions_redirect;
-	location->hide = patterns(m, &p->hide);
+	location->hide = slices(m, &p->hide, true);
 	location->nhide = p->hide.n;
 	location->fallback = slice_str(p->fallback);
 }

@@ -1,7 +1,7 @@
 /*
  * t_paused: bodies that wait. POST /t/slow pauses at each piece, and goes on when a thread is done
  * with it; its answer is the number of bytes and their sum. POST /t/paused/resume?MS goes on once,
- * after MS milliseconds; /t/paused/answer?MS answers 409 then, and takes nothing.
+ * after MS milliseconds.
  */
 #include "h2d/handler.h"
 
@@ -92,14 +92,9 @@ const struct h2d_handler h2d_handler_t_slow = {
 static void on_timer(struct h2d_req *req, void *state)
 {
 	struct paused *s = state;
-	size_t len;
-	const char *how = h2d_req_param(req, "how", &len);
 
 	s->busy = false;
-	if (len == 6 && memcmp(how, "answer", 6) == 0)
-		h2d_reply_error(req, 409);
-	else
-		h2d_body_resume(req);
+	h2d_body_resume(req);
 }
 
 static void paused_start(struct h2d_req *req, void *state)

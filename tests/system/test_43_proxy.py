@@ -295,15 +295,6 @@ def test_who_is_not_trusted_changes_nothing(h2d, conf, how):
 	assert logged(server, 4) == ["127.0.0.1"] * 4
 
 
-def test_of_half_a_head_nothing_is_believed(h2d):
-	"""The client's own field has found room, the one that the proxy added behind it has not."""
-	server = h2d(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = x-forwarded-for\n'
-		'access-log = "access.log"\nlimits { client-header-size = 1024 }', server=RULES, files={"guarded/page": "x"})
-	for version in ("h1", "h2"):
-		assert ask(server, version, [("x-forwarded-for", US), ("x-long", "x" * 1000), ("x-forwarded-for", THEM)]).status == 431
-	assert logged(server, 2) == ["127.0.0.1"] * 2
-
-
 def test_requests_of_many_clients_on_one_connection(h2d):
 	server = h2d(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = x-forwarded-for\n'
 		'access-log = "access.log"', server=RULES, files={"guarded/page": "x"})
