@@ -118,14 +118,11 @@ const char *h2d_req_cookie(struct h2d_req *req, const char *name, size_t *len)
 static unsigned codings_of(const char *text)
 {
 	unsigned found = 0;
+	struct slice name;
 
-	while (*(text += strspn(text, " ")) != '\0') {
-		struct slice name = slice_of(text, strcspn(text, " "));
-
+	while ((name = slice_next_word(&text, " ")).n > 0)
 		for (unsigned c = 0; c < CODINGS; c++)
 			found |= (unsigned)slice_eq(name, coding_names[c]) << c;
-		text += name.n;
-	}
 	return found;
 }
 

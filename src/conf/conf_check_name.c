@@ -3,10 +3,11 @@
  */
 #include "conf/conf_check.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/addr.h"
 
 enum { NAME_MAX_BYTES = 253, LABEL_MAX = 63 }; /* RFC 1035, 2.3.4, without the final dot */
 
@@ -18,15 +19,11 @@ struct name {
 
 static bool is_v6(const char *s)
 {
-	unsigned char ip[16];
-	char buf[INET6_ADDRSTRLEN];
 	size_t n = strlen(s);
+	struct addr addr;
 
-	if (n < 2 || n - 2 >= sizeof(buf) || s[0] != '[' || s[n - 1] != ']')
-		return false;
-	memcpy(buf, s + 1, n - 2);
-	buf[n - 2] = '\0';
-	return inet_pton(AF_INET6, buf, ip) == 1;
+	return n > 2 && s[0] == '[' && s[n - 1] == ']' &&
+	       addr_parse_host(AF_INET6, slice_of(s + 1, n - 2), &addr);
 }
 
 const char *conf_check_name(const char *s)

@@ -48,28 +48,20 @@ struct key_value conf_handlers_value(const struct conf *conf, const char *sectio
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-static void paths_of(
-	const struct conf_section *s, const void *obj, conf_handlers_path_fn *fn, void *ctx)
-{
-	for (unsigned i = 0; i < s->nrows; i++) {
-		const struct conf_row *row = &s->rows[i];
-		const char *path;
-
-		if (row->access == CONF_ACCESS_NONE)
-			continue;
-		path = value_of(row, obj).string;
-		/* NULL was refused already. */
-		if (path != NULL && *path != '\0')
-			fn(ctx, row, path, conf_member_pos(obj, row));
-	}
-}
-
 void conf_handlers_paths(const struct conf *conf, conf_handlers_path_fn *fn, void *ctx)
 {
-	for (unsigned i = 0; i < conf_table_handlers.n; i++) {
-		const struct conf_section *s = &conf_table_handlers.sections[i];
+	const struct conf_section *s = conf_table_handlers.sections;
 
-		paths_of(s, conf_table_peek(conf, s, 0), fn, ctx);
+	for (; s != conf_table_handlers.sections + conf_table_handlers.n; s++) {
+		const void *obj = conf_table_peek(conf, s, 0);
+
+		for (const struct conf_row *row = s->rows; row != s->rows + s->nrows; row++) {
+			const char *path = value_of(row, obj).string;
+
+			/* NULL was refused already. */
+			if (row->access != CONF_ACCESS_NONE && path != NULL && *path != '\0')
+				fn(ctx, row, path, conf_member_pos(obj, row));
+		}
 	}
 }
 

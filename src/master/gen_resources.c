@@ -45,8 +45,8 @@ static void init_sites(struct resources *r, const struct conf *conf, struct conf
 {
 	if (!trees_init(&r->trees, conf, compress_built(), faults))
 		return;
-	r->sites = sites_make(conf, &r->trees,
-		(struct sites_tls){ &r->certs, r->client_cas.of_server }, &r->memory, faults);
+	r->sites =
+		sites_make(conf, &r->trees, &r->certs, r->client_cas.of_server, &r->memory, faults);
 	if (r->sites == NULL)
 		return;
 	certs_choose(&r->certs, r->sites);

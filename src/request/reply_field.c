@@ -17,17 +17,12 @@ static const struct slice replaced[REPLY_SAIDS] = {
 #include "request/reply_field.def"
 };
 
-static bool is_refused(struct slice name)
+bool reply_field_valid(struct slice name, struct slice value)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		if (slice_eq(name, refused[i]))
-			return true;
-	return false;
-}
-
-bool reply_field_valid(struct slice name, struct slice value)
-{
-	return field_name_valid(name) && field_value_valid(value) && !is_refused(name);
+			return false;
+	return field_name_valid(name) && field_value_valid(value);
 }
 
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)

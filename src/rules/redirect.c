@@ -10,25 +10,17 @@
 
 enum { HTTPS_PORT = 443 };
 
+/* Others of a request's target are percent-encoded (RFC 3986, 2), so that it is a legal value. */
 static bool is_in_uris(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && strchr("\"<>\\^`{|}", c) == NULL;
-}
-
-/*
- * A part of a request target as it came, but with bytes that no URI has percent-encoded (RFC 3986,
- * 2), so that it is always a legal value.
- */
-static struct slice keep(struct slice s, struct arena *a)
-{
-	return path_escape(s, is_in_uris, a);
 }
 
 struct slice redirect_to_https(
 	struct slice host, uint16_t port, struct slice target, struct arena *a)
 {
 	char port_text[8] = "";
-	struct slice to = keep(target, a);
+	struct slice to = path_escape(target, is_in_uris, a);
 
 	if (to.p == NULL)
 		return to;
@@ -55,7 +47,7 @@ struct slice redirect_location(
 		rest = slice_of(rest.p + 1, rest.n - 1);
 	slash = rest.n > 0 && to.p[to.n - 1] != '/' ? "/" : "";
 	rest = path_encode(rest, a);
-	query = keep(query, a);
+	query = path_escape(query, is_in_uris, a);
 	if (rest.p == NULL || query.p == NULL)
 		return (struct slice){ 0 };
 	return slice_str(arena_printf(a, "%.*s%s%.*s%s%.*s", SLICE_ARG(to), slash, SLICE_ARG(rest),

@@ -124,19 +124,19 @@ static void set_connections(struct site_maker *m, struct sites *sites)
 }
 
 static void set_tls(struct site *site, const struct conf_server_tls *conf,
-	const struct sites_tls *tls, unsigned i)
+	const struct certs *certs, unsigned i)
 {
-	if (tls->certs != NULL) {
-		site->certificate = tls->certs->of_server[i];
-		site->expiries = certs_expiries(tls->certs, i, &site->nexpiries);
+	if (certs != NULL) {
+		site->certificate = certs->of_server[i];
+		site->expiries = certs_expiries(certs, i, &site->nexpiries);
 	}
-	site->client_ca = tls->client_cas != NULL ? tls->client_cas[i] : NULL;
 	site->needs_certificate = conf->client_verify == VERIFY_REQUIRE;
 	site->verify_at = conf->client_verify_at;
 }
 
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	struct sites_tls tls, struct arena *a, struct conf_faults *faults)
+	const struct certs *certs, const struct tls_client_ca *const *client_cas, struct arena *a,
+	struct conf_faults *faults)
 {
 	struct site_maker m = { .a = a, .faults = faults, .limits = &conf->limits };
 	struct sites *sites = site_maker_room(&m, 1, sizeof(*sites));
@@ -148,7 +148,8 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		v[i].root = trees->of_server[i];
 		v[i].has_root = conf->servers[i].root[0] != '\0';
 		v[i].is_default = i == first;
-		set_tls(&v[i], &conf->servers[i].tls, &tls, i);
+		set_tls(&v[i], &conf->servers[i].tls, certs, i);
+		v[i].client_ca = client_cas != NULL ? client_cas[i] : NULL;
 		m.types = &trees->types[i];
 		make_site(&m, &v[i], &conf->servers[i], trees->of_location[i]);
 	}

@@ -11,13 +11,8 @@
 #include "sites/certs.h"
 #include "sites/trees.h"
 
-/* Per server block, the TLS members of struct site; NULL: none for all. */
-struct sites_tls {
-	const struct certs *certs;
-	const struct tls_client_ca *const *client_cas;
-};
-
-/* Makes them in a, which outlives it. NULL after at least one fault, each at the position of its
- * key. */
+/* Makes them in a, which outlives it, with certs and client_cas, per server block (NULL: none for
+ * all). NULL after at least one fault, each at the position of its key. */
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
-	struct sites_tls tls, struct arena *a, struct conf_faults *faults);
+	const struct certs *certs, const struct tls_client_ca *const *client_cas, struct arena *a,
+	struct conf_faults *faults);

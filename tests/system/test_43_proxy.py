@@ -360,16 +360,6 @@ def test_https_up_to_the_proxy(h2d, tmp_path):
 			assert c.get("/page", [("x-forwarded-proto", "https")]).status == status
 
 
-def test_the_word_of_forwarded_on_https(h2d):
-	server = h2d(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = forwarded',
-		sections='listen "127.0.0.1:0" { redirect-to-https = true  https-port = 443 }\n', files={"page": "x"})
-	line = server.log.wait(r"listening on 127", count=3)[2]
-	with h1client.H1.tcp(int(re.search(r"127\.0\.0\.1:(\d+)", line).group(1))) as c:
-		for value, status in (("for=203.0.113.7;proto=https", 200), ("for=203.0.113.7;proto=http", 308),
-				("for=1.1.1.1;proto=https, for=203.0.113.7", 308)):
-			assert c.get("/page", [("forwarded", value), ("x-forwarded-proto", "https")]).status == status
-
-
 def test_limits_are_per_client(h2d):
 	"""One client's guesses fill its own part of the line for password checks, not that of all behind the proxy."""
 	server = h2d.new(conf='trusted-proxies = {"127.0.0.1"}\nclient-address = x-forwarded-for',

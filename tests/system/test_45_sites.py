@@ -182,14 +182,6 @@ def test_headers_on_refusals(h2d, speak):
 		assert (answer.body == b"") == (method == "HEAD"), (status, method)
 
 
-def test_none_on_admin(h2d, speak):
-	server = h2d(server=HEADERS + ' location "/status.json" { deny = {"all"} }')
-	for path in ("/status.json", "/healthz", "/no"):
-		answer = ask(server, speak, path, how="admin")
-		assert answer.status == (404 if path == "/no" else 200)
-		assert answer.get("x-frame-options") is None and answer.get("link") is None
-
-
 # --- sent elsewhere ----------------------------------------------------------------------------------------
 
 
@@ -227,17 +219,6 @@ def test_to_https(h2d, speak):
 			assert c.rest().startswith(b"HTTP/1.1 400 ")
 	# The target is there.
 	assert ask(server, speak, "/f", how="tls").body == b"f"
-
-
-def test_challenge_of_a_site_that_is_elsewhere(h2d, speak):
-	"""certbot's webroot mode works for a name whose server sends everything to another name."""
-	server = h2d(sections='listen "127.0.0.1:0" { redirect-to-https = true }',
-		files={".well-known/acme-challenge/token": "proof"}, server='redirect = "https://www.example/"')
-	kind = client.Client if speak == "h2" else h1client.H1
-	with kind.tcp(extra_port(server), authority="example.com", seen=server.lint.see) as c:
-		assert c.get("/.well-known/acme-challenge/token").body == b"proof"
-		assert c.get("/x").get("location") == "https://www.example/x", "at once"
-	assert ask(server, speak, "/x").get("location") == "https://www.example/x"
 
 
 def test_refusals_are_explained(h2d, speak):

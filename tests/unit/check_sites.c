@@ -21,7 +21,7 @@ static const struct sites *make(const char *text, const struct certs *certs)
 	no_faults("conf");
 	ck_assert(trees_init(&trees, conf, ~0u, &all));
 	arena_init(&arena, NULL, 0, cap);
-	return sites_make(conf, &trees, (struct sites_tls){ .certs = certs }, &arena, &all);
+	return sites_make(conf, &trees, certs, NULL, &arena, &all);
 }
 
 static void drop(void)
