@@ -339,22 +339,6 @@ def test_file_changes_under_its_response(h2d, how, change):
 	c.close()
 
 
-def test_new_image_under_a_response(h2d):
-	"""A borrower keeps the old image until it is done; the mapping goes then."""
-	body = os.urandom(1500000)
-	server = h2d(files={"a.bin": body}).wait_cached("/a.bin")
-	with server.connect("tcp", settings={WINDOW: 1000}, credit=False) as c:
-		c.window(1 << 24)
-		stream = c.send(path="/a.bin")
-		c.until(lambda: c.responses[stream].size == 1000)
-		server.write("a.bin", b"new")
-		server.reload()
-		c.window(1 << 24, stream)
-		assert c.response(stream).body == body
-	with server.connect("tcp") as c:
-		assert c.get("/a.bin").body == b"new"
-
-
 # --- the image ----------------------------------------------------------------------------------
 
 def test_image_is_used_and_numbered(h2d):

@@ -442,16 +442,6 @@ def test_root_is_swapped(deployed, below):
 	every.agree("/f", OLD)
 
 
-def test_what_the_root_leads_to_is_moved(deployed):
-	server, every = deployed()
-	every.changed()
-	os.rename(server.path("releases", "41"), server.path("releases", "40"))
-	os.rename(server.path("releases", "42"), server.path("releases", "41"))
-	every.agree("/f", NEW, said="root replaced")
-	every.settle("/f", NEW)
-	every.cached("/f", NEW)
-
-
 def test_root_goes_and_comes(fresh):
 	server, every = fresh(files={"d/f": OLD})
 	server.baseline = None
