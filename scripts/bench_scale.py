@@ -27,22 +27,14 @@ class Many:
 		return super().can(load) and load.name.endswith(", " + said(self.workers))
 
 
-class ScaleH2d(Many, bench_servers.H2d):
-	pass
-
-
-class ScaleNghttpd(Many, bench_servers.Nghttpd):
-	pass
-
-
 def kinds(builds, nghttpd, counts):
 	"""(class, program) of each server; builds: (name, program) of h2d."""
 	for n in counts:
 		for name, program in builds:
 			for mode in ("reuseport", "acceptor"):
 				more = {"name": "%s-%s-%d" % (name, mode, n), "mode": mode, "workers": n}
-				yield type("H2d", (ScaleH2d,), more), os.path.abspath(program)
-		yield type("Nghttpd", (ScaleNghttpd,), {"name": "nghttpd-%d" % n, "workers": n}), nghttpd
+				yield type("H2d", (Many, bench_servers.H2d), more), os.path.abspath(program)
+		yield type("Nghttpd", (Many, bench_servers.Nghttpd), {"name": "nghttpd-%d" % n, "workers": n}), nghttpd
 
 
 def base_of(load, names):
