@@ -174,14 +174,24 @@ void board_find(
 	}
 }
 
+void board_cells_add(void *sum, const void *from, size_t size)
+{
+	const int64_t *in = from;
+	int64_t *out = sum;
+
+	for (size_t i = 0; i < size / sizeof(*out); i++) {
+		int64_t n = BOARD_LOAD(in[i]);
+
+		if (n > 0)
+			board_cell_add(&out[i], n);
+	}
+}
+
 static void add_totals(struct counters *sum, const struct counters *n)
 {
-	for (int i = 0; i < COUNTERS_CELLS; i++) {
-		int64_t *p = (int64_t *)sum + i;
-
+	for (int i = 0; i < COUNTERS_CELLS; i++)
 		if (counters_grows(i))
-			STORE(*p, (int64_t)((uint64_t)*p + (uint64_t)counters_get(n, i)));
-	}
+			board_cell_add((int64_t *)sum + i, counters_get(n, i));
 }
 
 void board_release(struct board *b, struct board_slot **sp)
@@ -197,9 +207,9 @@ void board_release(struct board *b, struct board_slot **sp)
 	add_totals(&h->retired, &c);
 	if (slot < BOARD_SLOTS)
 		add_totals(&h->retired_of[slot], &c);
-	route_times_add(&h->retired_times, &s->times);
+	board_cells_add(&h->retired_times, &s->times, sizeof(s->times));
 	if (BOARD_LOAD(s->counts_servers) != 0)
-		server_counts_add(&h->retired_servers, &s->servers);
+		board_cells_add(&h->retired_servers, &s->servers, sizeof(s->servers));
 	if (handler_metrics.n > 0)
 		handler_counts_add(&h->retired_handlers, &s->handlers);
 	STORE(h->taken[s - b->slots], 0);
@@ -276,8 +286,8 @@ static struct board_view_slot *view_slot(struct board_view *v, unsigned slot)
 static void view_gone(struct board_view *v, const struct board_head *h)
 {
 	counters_read(&v->sum, &h->retired);
-	route_times_add(&v->times, &h->retired_times);
-	server_counts_add(&v->servers, &h->retired_servers);
+	board_cells_add(&v->times, &h->retired_times, sizeof(v->times));
+	board_cells_add(&v->servers, &h->retired_servers, sizeof(v->servers));
 	handler_counts_add(&v->handlers, &h->retired_handlers);
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
 		for (int k = 0; k < COUNTERS_CELLS; k++)
@@ -297,9 +307,9 @@ static void view_living(struct board_view *v, unsigned slot, const struct board_
 	counters_read(&n, &from->counters);
 	counters_add(&s->n, &n);
 	counters_add(&v->sum, &n);
-	route_times_add(&v->times, &from->times);
+	board_cells_add(&v->times, &from->times, sizeof(v->times));
 	if (BOARD_LOAD(from->counts_servers) != 0)
-		server_counts_add(&v->servers, &from->servers);
+		board_cells_add(&v->servers, &from->servers, sizeof(v->servers));
 	if (handler_metrics.n > 0)
 		handler_counts_add(&v->handlers, &from->handlers);
 	if (s->living++ == 0 || image < s->image)

@@ -20,7 +20,7 @@
 /*
  * route_times: durations of requests, from their first header to the head of the response and to
  * their end, by route and by class of status: histograms in a worker's part of the scoreboard. The
- * worker's loop writes; others read it as hostile data by route_times_add().
+ * worker's loop writes; others read it as hostile data by board_cells_add().
  */
 
 enum {
@@ -46,9 +46,6 @@ extern const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS];
 /* A request is over; status 0: without a response. */
 void route_times_observe(struct route_times *t, const struct req_record *record, int status);
 
-/* Adds from, reading each cell once; cells below 0 count as 0, sums wrap around. */
-void route_times_add(struct route_times *sum, const struct route_times *from);
-
 /* "none", "2xx" …; "other" or the name of the route. */
 const char *route_times_class(unsigned class);
 struct slice route_times_route(const struct route_table *routes, unsigned route);
@@ -62,7 +59,7 @@ bool route_times_has(const struct route_table *routes, unsigned route);
 /*
  * server_counts: requests, statuses and bytes of each server, in a worker's part of the scoreboard,
  * with metrics-per-server. The master gives servers rows by their titles, which they keep over
- * reloads; the worker's loop writes; others read it as hostile data by server_counts_add().
+ * reloads; the worker's loop writes; others read it as hostile data by board_cells_add().
  */
 
 enum {
@@ -78,8 +75,8 @@ struct server_titles {
 
 struct server_counts {
 	struct server_count {
-		uint64_t responses[ROUTE_TIMES_CLASSES];
-		uint64_t bytes_in, bytes_out; /* of content */
+		int64_t responses[ROUTE_TIMES_CLASSES];
+		int64_t bytes_in, bytes_out; /* of content */
 	} v[SERVER_COUNTS_ROWS];
 };
 
@@ -91,9 +88,6 @@ uint16_t *server_counts_rows(const struct server_titles *titles, const struct si
 
 /* A request of that row is over; status 0: without a response. */
 void server_counts_observe(struct server_count *row, const struct req_record *record, int status);
-
-/* Adds from, reading each cell once; sums wrap around. */
-void server_counts_add(struct server_counts *sum, const struct server_counts *from);
 
 /*
  * board_conns: the live connections of one worker as rows of text, a table in its slot of the
@@ -266,6 +260,16 @@ struct board *board_new(void);
  * of the board are closed. 0, or -errno.
  */
 int board_protect(struct board *b, struct board_slot *own);
+
+/* Sums wrap around. */
+static inline void board_cell_add(int64_t *cell, int64_t n)
+{
+	__atomic_store_n(cell, (int64_t)((uint64_t)*cell + (uint64_t)n), __ATOMIC_RELAXED);
+}
+
+/* Adds the array of int64_t of that many bytes, reading each cell once; cells below 0 count as 0.
+ */
+void board_cells_add(void *sum, const void *from, size_t size);
 
 static inline void board_count(struct board_head *h, enum board_count what)
 {

@@ -228,7 +228,7 @@ static void put_responses(struct metrics_out *o, const struct server_titles *tit
 			metrics_sample(o,
 				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
 					{ "class", slice_str(route_times_class(c)) } },
-				2, (int64_t)counts->v[i].responses[c]);
+				2, counts->v[i].responses[c]);
 }
 
 static void put_servers(
@@ -243,12 +243,12 @@ static void put_servers(
 		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies, by server");
 	for (unsigned i = 0; i < n; i++)
 		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
-			(int64_t)v->servers.v[i].bytes_in);
+			v->servers.v[i].bytes_in);
 	metrics_family(
 		o, METRICS_COUNTER, "server_sent_bytes", "bytes of response content, by server");
 	for (unsigned i = 0; i < n; i++)
 		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
-			(int64_t)v->servers.v[i].bytes_out);
+			v->servers.v[i].bytes_out);
 }
 
 /* --- histograms ------------------------------------------------------------------------------- */

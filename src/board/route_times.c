@@ -11,19 +11,15 @@
 const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 100000, 250000, 500000,
 	1000000, 2500000, 10000000, 60000000 };
 
-static void add(int64_t *cell, int64_t n)
-{
-	__atomic_store_n(cell, (int64_t)((uint64_t)*cell + (uint64_t)n), __ATOMIC_RELAXED);
-}
-
 static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
 {
 	int64_t us = (int64_t)(to_us - from_us);
 
 	/* Most requests end in the same turn of the loop. */
 	if (us != 0)
-		add(&t->sum, us);
-	add(&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
+		board_cell_add(&t->sum, us);
+	board_cell_add(
+		&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
 }
 
 void route_times_observe(struct route_times *t, const struct req_record *record, int status)
@@ -35,19 +31,6 @@ void route_times_observe(struct route_times *t, const struct req_record *record,
 	observe(&cell->duration, record->begun_us, record->ended_us);
 	if (class > 0)
 		observe(&cell->first_byte, record->begun_us, record->first_byte_us);
-}
-
-void route_times_add(struct route_times *sum, const struct route_times *from)
-{
-	const int64_t *in = (const int64_t *)from;
-	int64_t *out = (int64_t *)sum;
-
-	for (size_t i = 0; i < sizeof(*sum) / sizeof(*out); i++) {
-		int64_t n = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
-
-		if (n > 0)
-			add(&out[i], n);
-	}
 }
 
 const char *route_times_class(unsigned class)

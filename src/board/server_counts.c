@@ -56,23 +56,9 @@ uint16_t *server_counts_rows(const struct server_titles *titles, const struct si
 	return rows;
 }
 
-static void add(uint64_t *cell, uint64_t n)
-{
-	__atomic_store_n(cell, *cell + n, __ATOMIC_RELAXED);
-}
-
 void server_counts_observe(struct server_count *row, const struct req_record *record, int status)
 {
-	add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
-	add(&row->bytes_in, record->bytes_in);
-	add(&row->bytes_out, record->bytes_out);
-}
-
-void server_counts_add(struct server_counts *sum, const struct server_counts *from)
-{
-	const uint64_t *cell = (const uint64_t *)from;
-	uint64_t *to = (uint64_t *)sum;
-
-	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		add(&to[i], __atomic_load_n(&cell[i], __ATOMIC_RELAXED));
+	board_cell_add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
+	board_cell_add(&row->bytes_in, (int64_t)record->bytes_in);
+	board_cell_add(&row->bytes_out, (int64_t)record->bytes_out);
 }

@@ -50,7 +50,9 @@ static bool take_conf(struct running_master *m, const struct conf *conf)
 						    conf->pid_file) < sizeof(m->pid_file);
 }
 
-bool running_master_init(struct running_master *m, const struct conf_override *ov)
+/* Takes pid file and times from the configuration. False: it has no pid file, reported on standard
+ * error. */
+static bool running_master_init(struct running_master *m, const struct conf_override *ov)
 {
 	struct conf *conf = conf_load_faulty(ov, keep_quiet, NULL);
 	bool found;

@@ -27,10 +27,6 @@ struct running_master {
 	uint64_t quit_ms; /* time limit of a graceful stop */
 };
 
-/* Takes pid file and times from the configuration. False: it has no pid file, reported on standard
- * error. */
-bool running_master_init(struct running_master *m, const struct conf_override *ov);
-
 /* Holds the process until running_master_let_go(); not one that is replaced meanwhile. False: no
  * process has the pid file, reported on standard error. */
 bool running_master_find(struct running_master *m);

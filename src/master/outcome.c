@@ -13,7 +13,8 @@
 #include "board/board_health.h"
 #include "master/master_state.h"
 
-int outcome_write(const struct master *m)
+/* Writes the file, if there is a pid file of ours beside it. 0, or -errno, which is logged. */
+static int outcome_write(const struct master *m)
 {
 	int rc = m->pidfile.mine ? status_write(&m->outcome.last, m->pidfile.path) : 0;
 

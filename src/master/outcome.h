@@ -12,9 +12,6 @@ struct child;
 struct gen;
 struct master;
 
-/* Writes the file, if there is a pid file of ours beside it. 0, or -errno, which is logged. */
-int outcome_write(const struct master *m);
-
 /* A request begins: called before the configuration is read. */
 void outcome_begin(struct master *m);
 

@@ -40,6 +40,21 @@ static bool has_surplus(const struct master *m)
 	return false;
 }
 
+/*
+ * The slots of l from the n-th on will close: true if the kernel then moves their queued
+ * connections. If not, no new ones are queued there from now on.
+ */
+static bool balance_steer(const struct master *m, const struct listener *l, unsigned n)
+{
+	/* The program of cpu knows only serving slots, and cannot migrate. */
+	if (m->current->balance == BALANCE_CPU)
+		return false;
+	if (reuseport_migrate(l->fds[0]) == 0)
+		return true;
+	reuseport_first(l->fds[0], n);
+	return false;
+}
+
 /* Steers new connections away. True: the kernel moves queued ones, too, if they are closed. */
 static bool steer_away(struct master *m)
 {
@@ -201,15 +216,4 @@ void balance_apply(struct master *m)
 	if (g->balance != m->shared.board->head.balance)
 		log_notice("balancing connections by %s", conf_balance_name(g->balance));
 	m->shared.board->head.balance = g->balance;
-}
-
-bool balance_steer(const struct master *m, const struct listener *l, unsigned n)
-{
-	/* The program of cpu knows only serving slots, and cannot migrate. */
-	if (m->current->balance == BALANCE_CPU)
-		return false;
-	if (reuseport_migrate(l->fds[0]) == 0)
-		return true;
-	reuseport_first(l->fds[0], n);
-	return false;
 }

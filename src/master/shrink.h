@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "master/child.h"
 
 struct master;
@@ -25,13 +23,5 @@ child_fill_fn shrink_fill;
  * Called when a generation is put into service, and when a socket was replaced or closed.
  */
 
-struct listener;
-
 /* For all listening sockets. If the kernel refuses there is a warning, and hash. */
 void balance_apply(struct master *m);
-
-/*
- * The slots of l from the n-th on will close: true if the kernel then moves their queued
- * connections. If not, no new ones are queued there from now on.
- */
-bool balance_steer(const struct master *m, const struct listener *l, unsigned n);

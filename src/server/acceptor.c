@@ -103,7 +103,7 @@ static void wait_or_go_on(struct acceptor *a, bool wait)
 	watch_inboxes(a, wait);
 	if (wait)
 		timer_arm(&a->loop.wheel, &a->look, clock_ms() + LOOK_MS);
-	dispatch_reuseport.pause(a->dispatch, wait);
+	dispatch_pause(a->dispatch, wait);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -128,8 +128,7 @@ static bool in_hand(const struct acceptor *a)
 
 static void leave_if_done(struct acceptor *a)
 {
-	if (a->draining && !in_hand(a) &&
-		(a->dispatch == NULL || !dispatch_reuseport.busy(a->dispatch)))
+	if (a->draining && !in_hand(a) && (a->dispatch == NULL || !dispatch_busy(a->dispatch)))
 		loop_stop(&a->loop);
 }
 
@@ -203,7 +202,7 @@ static void serve(struct acceptor *a)
 {
 	if (a->dispatch != NULL || a->draining)
 		return;
-	a->dispatch = dispatch_reuseport.start(&a->host);
+	a->dispatch = dispatch_start(&a->host);
 	if (a->dispatch == NULL) {
 		/* The master starts another. */
 		log_error("start: %s; exiting", strerror(errno));
@@ -223,7 +222,7 @@ static void drain(struct acceptor *a, bool stop, uint64_t closing)
 		return;
 	a->draining = true;
 	if (a->dispatch != NULL)
-		dispatch_reuseport.drain(a->dispatch, closing);
+		dispatch_drain(a->dispatch, closing);
 	leave_if_done(a);
 }
 
@@ -242,7 +241,7 @@ static void on_second(struct timer *t)
 	for (unsigned i = 0; i < a->nslots; i++)
 		acceptor_inbox_look(&a->slots[i].inbox);
 	if (a->dispatch != NULL && !a->draining)
-		dispatch_reuseport.look(a->dispatch);
+		dispatch_look(a->dispatch);
 	timer_arm(&a->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 
@@ -261,7 +260,7 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 	case CTL_LISTEN:
 		if (nfds != 1 || a->dispatch == NULL)
 			return 0;
-		dispatch_reuseport.listen(a->dispatch, msg->listener, msg->slot, fds[0]);
+		dispatch_listen(a->dispatch, msg->listener, msg->slot, fds[0]);
 		return 1;
 	case CTL_LOGS:
 		if (nfds > 0 && own >= 0 && dup2(fds[0], own) < 0)
@@ -326,6 +325,7 @@ static int start(struct acceptor *a)
 		.first = args->conf->listens,
 		.listeners = args->listeners,
 		.nlisteners = args->nlisteners,
+		.inbox = -1,
 		.patient = true,
 		.take = acceptor_take,
 		.drained = drained,
@@ -345,7 +345,7 @@ static int start(struct acceptor *a)
 static void stop(struct acceptor *a)
 {
 	if (a->dispatch != NULL)
-		dispatch_reuseport.stop(&a->dispatch);
+		dispatch_stop(&a->dispatch);
 	if (a->slots != NULL)
 		watch_inboxes(a, false);
 	timer_disarm(&a->loop.wheel, &a->look);

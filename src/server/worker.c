@@ -32,11 +32,6 @@ enum {
 		4096, /* beside one for each connection: of clients behind proxies, and idle */
 };
 
-static const struct dispatch_ops *const dispatches[] = {
-	[DISPATCH_REUSEPORT] = &dispatch_reuseport,
-	[DISPATCH_ACCEPTOR] = &dispatch_acceptor,
-};
-
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* For requests to another site than the one of the certificate. */
@@ -50,7 +45,7 @@ static void show_load(const struct worker *w)
 {
 	/* Connections of admin listeners are no load. */
 	__atomic_store_n(&w->args->board_slot->load,
-		BOARD_LOAD_OF(w->inbox_taken, w->sessions.nlive - w->sessions.nadmin),
+		BOARD_LOAD_OF(w->dispatch_host.taken, w->sessions.nlive - w->sessions.nadmin),
 		__ATOMIC_RELAXED);
 }
 
@@ -119,14 +114,12 @@ static void choose_dispatch(struct worker *w)
 {
 	const struct gifts *args = w->args;
 
-	w->dispatch_ops = dispatches[args->conf->dispatch];
 	w->dispatch_host = (struct dispatch_host){
 		.loop = &w->loop,
 		.first = args->conf->listens,
 		.listeners = args->listeners,
 		.nlisteners = args->nlisteners,
 		.inbox = gift_fd(args->inbox),
-		.taken = &w->inbox_taken,
 		.room = room_left,
 		.take = worker_take,
 		.drained = worker_dispatched,
@@ -196,7 +189,7 @@ static void every_second(struct timer *t)
 	worker_trim_look(w);
 	ctl_link_look(&w->ctl);
 	if (w->dispatch != NULL && w->state != BOARD_DRAIN)
-		w->dispatch_ops->look(w->dispatch);
+		dispatch_look(w->dispatch);
 	timer_arm(&w->loop.wheel, t, clock_ms() + SECOND_MS);
 }
 

@@ -31,7 +31,7 @@ static void worker_life_serve(struct worker *w)
 {
 	if (w->dispatch != NULL || w->state != BOARD_UP)
 		return;
-	w->dispatch = w->dispatch_ops->start(&w->dispatch_host);
+	w->dispatch = dispatch_start(&w->dispatch_host);
 	if (w->dispatch == NULL) {
 		/* The master starts another. */
 		log_error("start: %s: %s; exiting", conf_dispatch_name(w->args->conf->dispatch),
@@ -43,14 +43,14 @@ static void worker_life_serve(struct worker *w)
 void worker_life_look(struct worker *w)
 {
 	if (w->state == BOARD_DRAIN && w->sessions.nlive == 0 &&
-		(w->dispatch == NULL || !w->dispatch_ops->busy(w->dispatch)))
+		(w->dispatch == NULL || !dispatch_busy(w->dispatch)))
 		loop_stop(&w->loop);
 }
 
 static void cut(struct worker *w)
 {
 	if (w->dispatch != NULL)
-		w->dispatch_ops->stop(&w->dispatch);
+		dispatch_stop(&w->dispatch);
 	sessions_cut(&w->sessions);
 	worker_life_look(w);
 }
@@ -71,7 +71,7 @@ void worker_life_init(struct worker *w)
 void worker_life_stop(struct worker *w)
 {
 	if (w->dispatch != NULL)
-		w->dispatch_ops->stop(&w->dispatch);
+		dispatch_stop(&w->dispatch);
 	timer_disarm(&w->loop.wheel, &w->deadline);
 }
 
@@ -90,7 +90,7 @@ static void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 	worker_go(w, BOARD_DRAIN);
 	w->http.draining = true;
 	if (w->dispatch != NULL)
-		w->dispatch_ops->drain(w->dispatch, closing);
+		dispatch_drain(w->dispatch, closing);
 	files_no_image(w->files);
 	websockets_drain(w->api.websockets);
 	sessions_drain(&w->sessions);
@@ -146,11 +146,11 @@ static int on_message(struct ctl_link *l, const struct ctl_msg *msg, const int *
 	case CTL_LISTEN:
 		if (nfds != 1 || w->dispatch == NULL)
 			return 0;
-		w->dispatch_ops->listen(w->dispatch, msg->listener, msg->slot, fds[0]);
+		dispatch_listen(w->dispatch, msg->listener, msg->slot, fds[0]);
 		return 1;
 	case CTL_UNLISTEN:
 		if (w->dispatch != NULL)
-			w->dispatch_ops->unlisten(w->dispatch, msg->listener, msg->slot);
+			dispatch_unlisten(w->dispatch, msg->listener, msg->slot);
 		return 0;
 	case CTL_DRAIN:
 		worker_life_drain(w, msg->arg != 0, msg->closing);

@@ -60,7 +60,7 @@ static void set_full(struct worker *w, bool full)
 {
 	w->sessions.full = full;
 	__atomic_store_n(&w->args->board_slot->full, full, __ATOMIC_RELAXED);
-	w->dispatch_ops->pause(w->dispatch, full);
+	dispatch_pause(w->dispatch, full);
 	arm(w);
 }
 

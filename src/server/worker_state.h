@@ -1,5 +1,5 @@
 /*
- * worker_state: the parts of a worker. For server/worker*.c only; a strategy gets a dispatch_host,
+ * worker_state: the parts of a worker. For server/worker*.c only; dispatch gets a dispatch_host,
  * and sessions counts connections of all kinds.
  */
 #pragma once
@@ -77,8 +77,6 @@ struct worker {
 	struct stream_env
 		*streams; /* a kind of session, named by worker.c and worker_trim.c alone */
 	struct dispatch_host dispatch_host;
-	uint32_t inbox_taken; /* its strategy counts */
-	const struct dispatch_ops *dispatch_ops;
 	struct dispatch *dispatch; /* NULL: no connections are taken, yet or any more */
 	struct worker_room room;
 	struct worker_full full;

@@ -65,26 +65,6 @@ static bool same_file(int a, int b)
 	return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
-/* Sends n bytes with nfds copies of fd, past ctl_send's own checks. */
-static void send_raw(void *p, size_t n, int fd, int nfds)
-{
-	struct iovec iov = { .iov_base = p, .iov_len = n };
-	char buf[CMSG_SPACE(128 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *head = (struct cmsghdr *)(void *)buf;
-
-	if (nfds > 0) {
-		mh.msg_control = head;
-		mh.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
-		for (size_t i = 0; i < (size_t)nfds; i++)
-			memcpy(CMSG_DATA(head) + i * sizeof(fd), &fd, sizeof(fd));
-	}
-	ck_assert_int_eq(sendmsg(pair[0], &mh, MSG_NOSIGNAL), (int)n);
-}
-
 TEST(pair_flags)
 {
 	for (int i = 0; i < 2; i++) {
@@ -143,7 +123,7 @@ TEST_EACH(malformed, 7)
 	struct ctl_msg got;
 	int fds[CTL_FDS_MAX], nfds = -1, before = open_fds();
 
-	send_raw(bytes, cases[_i].n, pair[0], cases[_i].nfds);
+	send_fds(pair[0], bytes, cases[_i].n, pair[0], cases[_i].nfds);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), -EPROTO);
 	ck_assert_int_eq(nfds, 0);
 	/* A thread closes them. */

@@ -65,14 +65,6 @@ static void close_all(const struct fdpass *conns, int n)
 			close(conns[i].fd);
 }
 
-TEST(ends_are_like_all_descriptors)
-{
-	for (int i = 0; i < 2; i++) {
-		ck_assert(fcntl(inbox[i], F_GETFD) & FD_CLOEXEC);
-		ck_assert(fcntl(inbox[i], F_GETFL) & O_NONBLOCK);
-	}
-}
-
 TEST(one_connection)
 {
 	struct fdpass in = { .fd = new_file(), .listener = 7 }, out;
@@ -173,25 +165,6 @@ TEST(full)
 
 /* --- what is wrong ---------------------------------------------------------------------------- */
 
-static void send_raw(void *p, size_t n, int nfds)
-{
-	struct iovec iov = { .iov_base = p, .iov_len = n };
-	char buf[CMSG_SPACE(4 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (nfds > 0) {
-		mh.msg_control = buf;
-		mh.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
-		CMSG_FIRSTHDR(&mh)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&mh)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&mh)->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
-		for (int i = 0; i < nfds; i++)
-			memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)) + (size_t)i * sizeof(int), &inbox[0],
-				sizeof(int));
-	}
-	ck_assert_int_eq(sendmsg(inbox[1], &mh, MSG_NOSIGNAL), (int)n);
-}
-
 /* A message as fdpass_send() writes it: listener, length of the address, address. */
 struct message {
 	uint32_t listener, len;
@@ -205,18 +178,18 @@ TEST(torn_messages_cost_no_descriptor)
 	struct fdpass out[FDPASS_MAX];
 	int before = open_fds();
 
-	send_raw(&m, sizeof(m) - 1, 1); /* too short */
-	send_raw(more, sizeof(more), 1);
-	send_raw(&m, sizeof(m), 0); /* without a connection */
-	send_raw(&m, sizeof(m), 2);
+	send_fds(inbox[1], &m, sizeof(m) - 1, inbox[0], 1); /* too short */
+	send_fds(inbox[1], more, sizeof(more), inbox[0], 1);
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 0); /* without a connection */
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 2);
 	m.len = sizeof(m.peer) + 1; /* addresses that are none */
-	send_raw(&m, sizeof(m), 1);
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 1);
 	m.len = sizeof(struct sockaddr_in) - 1;
-	send_raw(&m, sizeof(m), 1);
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 1);
 	m.len = 0;
-	send_raw(&m, sizeof(m), 1);
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 1);
 	m.len = sizeof(struct sockaddr_in);
-	send_raw(&m, sizeof(m), 1); /* a good one behind them */
+	send_fds(inbox[1], &m, sizeof(m), inbox[0], 1); /* a good one behind them */
 	ck_assert_int_eq(fdpass_recv(inbox[0], out, FDPASS_MAX), 8);
 	for (int i = 0; i < 7; i++)
 		ck_assert_msg(out[i].fd == -1, "message %d", i);

@@ -74,8 +74,8 @@ TEST(by_class)
 		server_counts_observe(&counts.v[7], &record, statuses[i]);
 	for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
 		ck_assert_uint_eq(counts.v[7].responses[c], c == 1 ? 2 : 1);
-	server_counts_add(&sum, &counts);
-	server_counts_add(&sum, &counts);
+	board_cells_add(&sum, &counts, sizeof(sum));
+	board_cells_add(&sum, &counts, sizeof(sum));
 	ck_assert_uint_eq(sum.v[7].bytes_in, 36);
 	ck_assert_uint_eq(sum.v[7].bytes_out, 60);
 	ck_assert_uint_eq(sum.v[7].responses[1], 4);
@@ -138,11 +138,11 @@ TEST(sums_of_nonsense)
 	memset(&times, 0xff, sizeof(times));
 	memset(&all, 0, sizeof(all));
 	all.v[1][1].duration.sum = 5;
-	route_times_add(&all, &times);
+	board_cells_add(&all, &times, sizeof(all));
 	ck_assert_int_eq(all.v[1][1].duration.sum, 5);
 	times.v[1][1].duration.sum = INT64_MAX;
-	route_times_add(&all, &times);
-	route_times_add(&all, &times);
+	board_cells_add(&all, &times, sizeof(all));
+	board_cells_add(&all, &times, sizeof(all));
 	ck_assert_int_eq(all.v[1][1].duration.sum, 3);
 	ck_assert_int_eq(total(&all), 0);
 }

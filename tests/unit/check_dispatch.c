@@ -1,4 +1,4 @@
-/* check_dispatch_reuseport: what is queued without an event that tells of it. */
+/* check_dispatch: what is queued without an event that tells of it. */
 #include "server/dispatch.h"
 
 #include <netinet/in.h>
@@ -64,20 +64,20 @@ static void teardown(void)
 /* Some kernels tell nobody of a connection that was queued on another socket, which was closed. */
 TEST(test_look_finds_what_no_event_told_of)
 {
-	struct dispatch *d = dispatch_reuseport.start(&host);
+	struct dispatch *d = dispatch_start(&host);
 	struct epoll_event event;
 	int client = new_client();
 
 	ck_assert_int_eq(epoll_wait(loop.epfd, &event, 1, -1), 1);
 	loop_turn(&loop, 0);
 	ck_assert_uint_eq(taken, 0);
-	dispatch_reuseport.look(d);
+	dispatch_look(d);
 	loop_turn(&loop, 0);
 	ck_assert_uint_eq(taken, 1);
 	close(client);
-	dispatch_reuseport.stop(&d);
+	dispatch_stop(&d);
 }
 
 UNIT_FIXTURE(setup, teardown)
 
-UNIT_MAIN("dispatch_reuseport")
+UNIT_MAIN("dispatch")
