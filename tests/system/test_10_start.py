@@ -95,14 +95,6 @@ def test_dump_is_a_configuration(h2d):
 	assert h2d_run("-T", "--all", "-f", again).out == first.out
 
 
-def test_check_good(h2d):
-	server = h2d.new()
-	done = server.run("-t", check=0)
-	assert not os.path.exists(server.admin_path), "-t binds nothing"
-	assert not os.path.exists(server.pid_path)
-	assert "h2d.conf" in done.err + done.out
-
-
 def test_check_binds_nothing(h2d):
 	"""-t beside a running server that holds the very same port and pid file."""
 	server = h2d()

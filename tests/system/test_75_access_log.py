@@ -113,19 +113,6 @@ def test_skip(h2d):
 	assert targets(flush(server, all=len(kept) + len(paths))["all"]) == kept + paths
 
 
-def test_combined_vhost(h2d, how):
-	server = h2d.new(conf='access-log = "all.log"  access-log-format = combined-vhost')
-	server.put_conf(server.conf_text + 'server "www.example.com" { root = "%s"  aliases = {"*.example.net"} }\n'
-		% server.root)
-	server.start()
-	ask(server, "a.example.net", "/1", how)
-	ask(server, "other.example", "/2", how)
-	found = flush(server, all=2)["all"]
-	port = server.ports[how]
-	assert [line.split()[0] for line in found] == ["www.example.com:%d" % port, "_:%d" % port]
-	assert all(COMBINED.fullmatch(line.partition(" ")[2]) for line in found)
-
-
 def test_reopen(h2d):
 	"""USR1 opens all of them anew; no process holds what was renamed."""
 	server = three(h2d, workers=2)
@@ -171,20 +158,6 @@ def test_upgrade(h2d):
 	ask_each(server, "/2")
 	found = flush(server, own=2, all=2)
 	assert sorted(targets(found["own"])) == sorted(targets(found["all"])) == ["/1", "/2"]
-
-
-def test_a_worker_that_dies(h2d):
-	"""The next one has the same logs."""
-	server = three(h2d, admin=True)
-	ask_each(server, "/1")
-	flush(server, own=1, all=1)
-	os.kill(server.worker_pids()[0], signal.SIGKILL)
-	server.log.wait(r"worker 0 .*(killed|signal)")
-	server.wait_up()
-	server.baseline = None
-	ask_each(server, "/2")
-	found = flush(server, own=2, all=2)
-	assert targets(found["own"]) == targets(found["all"]) == ["/1", "/2"]
 
 
 @pytest.mark.parametrize("broken", ["folder", "link"])
@@ -355,25 +328,6 @@ def test_json_of_what_the_library_ends(h2d, frame, reason):
 			if m["target"] == "/large"]
 	procs.wait_for(found, said="its line")
 	assert found() == [(False, reason)]
-
-
-def test_json_of_hostile_requests(h2d):
-	"""Whatever bytes come, each line is one object, and of UTF-8."""
-	server = h2d(conf=JSON)
-	bad = bytes(b for b in range(256) if b not in b"\r\n\0")
-	requests = [b"GET /" + bad.replace(b" ", b"") + b" HTTP/1.1\r\nhost: x\r\n\r\n",
-		b'GET /"}\\u0000{"a":1 HTTP/1.1\r\nhost: x\r\n\r\n',
-		b"GET / HTTP/1.1\r\nhost: \"}" + bad[127:] + b"\r\n\r\n",
-		b"GET / HTTP/1.1\r\nhost: x\r\nuser-agent: \"}\\" + bad[127:] + b"\r\nreferer: \xed\xa0\x80\xff\r\n\r\n",
-		b"G\xffT / HTTP/1.1\r\nhost: x\r\n\r\n",
-		b"GET /" + b"%22\xc3" * 5000 + b" HTTP/1.1\r\nhost: x\r\n\r\n"]
-	for request in requests:
-		with server.h1(seen=None) as c:
-			c.send_bytes(request.replace(b"\r\n", b"\r\nconnection: close\r\n", 1))
-			c.rest()
-	found = objects(server, len(requests))
-	assert found[3]["user_agent"].startswith('"}\\') and found[3]["status"] == 200
-	assert found[1]["target"] == '/"}\\u0000{"a":1'
 
 
 # --- at a terminal ------------------------------------------------------------------------------

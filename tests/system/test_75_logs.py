@@ -134,14 +134,6 @@ def test_reopen_under_load(h2d):
 	assert total == sum(asked)
 
 
-def test_reopen_by_option(h2d):
-	server = h2d(conf='access-log = "access.log"')
-	os.rename(server.path("access.log"), server.path("access.log.1"))
-	server.run("-s", "reopen", check=0)
-	server.logs_reopened = True
-	procs.wait_for(lambda: os.path.exists(server.path("access.log")), said="reopened")
-
-
 def test_nobody_holds_what_was_renamed(h2d):
 	"""What rotation compresses or deletes gives its space back: each process lets go."""
 	server = h2d.new(conf='access-log = "access.log"\nerror-log = "error.log"\n', workers=2, admin=True)

@@ -107,15 +107,6 @@ def test_commands_reach_the_new_master(h2d):
 	assert not os.path.exists(server.admin_path), "who made the socket's file is gone; who owns it unlinks it"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT], ids=lambda n: n.name)
-def test_signals_after_an_upgrade(h2d, number):
-	server = h2d(listens=("tcp", "unix"))
-	server.upgrade()
-	server.signal(number)
-	assert server.wait_exit() == 0
-	assert not os.path.exists(server.unix_path)
-
-
 def test_by_signal_and_twice_at_once(h2d):
 	"""USR2s that come while an upgrade runs are one more upgrade."""
 	server = h2d()
