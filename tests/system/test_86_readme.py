@@ -9,7 +9,6 @@ import subprocess
 
 import pytest
 
-import client
 import procs
 from harness import needs_root
 from server import H2D
@@ -113,17 +112,6 @@ def test_packages_that_a_user_may_not_install(tmp_path, sudo):
 		env={"PATH": str(tmp_path)})
 	assert done.returncode == 1 and done.stderr.count("\n") == 1, done
 	assert "run as root: apt-get install -y --no-install-recommends autoconf automake" in done.stderr, done
-
-
-def test_the_picture_of_status(h2d):
-	"""Each heading and each name of a fact in it is one of the page."""
-	server = h2d(listens=("tcp",))
-	with client.Client.unix(server.admin_path) as c:
-		page = c.get("/status", [("accept", "text/html")]).body.decode()
-	told = set(re.findall(r"<(?:h1|h2|dt|th)[^>]*>([^<]+)", page))
-	picture = re.search(r"^```\n(h2d .*?)^```$", (TOP / "docs/guide/monitoring.md").read_text(), re.M | re.S).group(1)
-	words = set(re.findall(r"(?:^ ?|(?<=  ))([A-Za-z][A-Za-z ]*?|[2-5]xx|p\d\d)(?=  |$)", picture, re.M)) - {"live", "up", "reuseport"}
-	assert len(words) > 20 and words <= told, words - told
 
 
 def test_the_configuration(tmp_path, cert):
