@@ -214,8 +214,7 @@ static void on_signals(struct watch *w, uint32_t events)
 int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	void (*fn)(struct sig *s, const struct signalfd_siginfo *info))
 {
-	sigset_t own, before;
-	int rc;
+	sigset_t own;
 
 	sigemptyset(&own);
 	for (const int *n = (const int[]){ SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
@@ -224,25 +223,9 @@ int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	if (set == NULL)
 		set = &own;
 	*s = (struct sig){ .watch.fn = on_signals, .fn = fn };
-	rc = -pthread_sigmask(SIG_BLOCK, set, &before);
-	if (rc != 0)
-		return rc;
+	pthread_sigmask(SIG_BLOCK, set, NULL);
 	s->watch.fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->watch.fd < 0) {
-		rc = -errno;
-		goto fail_mask;
-	}
-	rc = loop_watch(l, &s->watch, EPOLLIN);
-	if (rc != 0)
-		goto fail_fd;
-	return 0;
-
-fail_fd:
-	close(s->watch.fd);
-	s->watch.fd = -1;
-fail_mask:
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
+	return s->watch.fd >= 0 ? loop_watch(l, &s->watch, EPOLLIN) : -errno;
 }
 
 void sig_fini(struct sig *s, struct loop *l)

@@ -143,7 +143,7 @@ struct sig {
 };
 
 /* Blocks the signals of set and delivers them to fn. NULL: all that the master may get from people,
- * for its children: a terminal sends INT to the whole group. 0, or -errno. */
+ * for its children: a terminal sends INT to the whole group. 0, or -errno: it must end. */
 int sig_init(struct sig *s, struct loop *l, const sigset_t *set,
 	void (*fn)(struct sig *s, const struct signalfd_siginfo *info));
 void sig_fini(struct sig *s, struct loop *l);

@@ -160,9 +160,6 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		     : -errno;
 	if (rc < 0) {
 		fprintf(stderr, "h2d: cannot start: %s\n", strerror(-rc));
-		board_free(&m.shared.board);
-		bus_free(&m.shared.bus);
-		tally_free(&m.shared.tally);
 		return 1;
 	}
 	supervise_lines(&m.shared.board->head.lines);

@@ -219,29 +219,11 @@ static void add_all(struct filter *f)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Reads the content of a pipe of so many bytes, whose other end is closed. */
-static int read_program(int fd, size_t room, struct seccomp_program *p)
-{
-	void *insns = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ssize_t n;
-
-	if (insns == MAP_FAILED)
-		return -errno;
-	*p = (struct seccomp_program){ insns, 0, room };
-	n = read(fd, insns, room);
-	if (n < 0)
-		return -errno;
-	/* A full pipe may have been too small. */
-	if (n == 0 || (size_t)n == room)
-		return -EFBIG;
-	p->size = (size_t)n;
-	return 0;
-}
-
 /* Through a pipe, which every kernel has; the library writes it at once. */
 static int export_program(const struct filter *f, struct seccomp_program *p)
 {
 	int fds[2], rc = f->rc;
+	ssize_t n = 0;
 
 	if (rc == 0)
 		rc = seccomp_attr_set(f->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -255,7 +237,12 @@ static int export_program(const struct filter *f, struct seccomp_program *p)
 	rc = seccomp_export_bpf(f->ctx, fds[1]);
 	close(fds[1]);
 	if (rc == 0)
-		rc = read_program(fds[0], (size_t)fcntl(fds[0], F_GETPIPE_SZ), p);
+		n = read(fds[0], p->insns, sizeof(p->insns));
+	/* A full pipe may have been too small. */
+	if (rc == 0 &&
+		(n <= 0 || (size_t)n == sizeof(p->insns) || n == fcntl(fds[0], F_GETPIPE_SZ)))
+		rc = -EFBIG;
+	p->size = (size_t)n;
 	close(fds[0]);
 	return rc;
 }
@@ -284,10 +271,9 @@ static void end_after(int ms)
 
 int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
 {
-	struct seccomp_program again = { 0 };
+	struct seccomp_program again;
 	int rc;
 
-	*p = again;
 	end_after(MAKE_MS);
 	rc = build(s, p);
 	if (rc == 0)
@@ -295,17 +281,7 @@ int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
 	end_after(0);
 	if (rc == 0 && (p->size != again.size || memcmp(p->insns, again.insns, p->size) != 0))
 		rc = -ENOMEM;
-	seccomp_drop(&again);
-	if (rc < 0)
-		seccomp_drop(p);
 	return rc;
-}
-
-void seccomp_drop(struct seccomp_program *p)
-{
-	if (p->insns != NULL)
-		munmap(p->insns, p->room);
-	*p = (struct seccomp_program){ 0 };
 }
 
 int seccomp_enter(const struct seccomp *s)
@@ -316,11 +292,10 @@ int seccomp_enter(const struct seccomp *s)
 
 	if (rc < 0)
 		return rc;
-	prog = (struct sock_fprog){ .filter = p.insns,
+	prog = (struct sock_fprog){ .filter = (struct sock_filter *)p.insns,
 		.len = (unsigned short)(p.size / sizeof(struct sock_filter)) };
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
 		rc = -errno;
-	seccomp_drop(&p);
 	return rc;
 }
 
@@ -340,11 +315,6 @@ int seccomp_make(const struct seccomp *s, struct seccomp_program *p)
 {
 	(void)s, (void)p;
 	return -ENOSYS;
-}
-
-void seccomp_drop(struct seccomp_program *p)
-{
-	(void)p;
 }
 
 int seccomp_enter(const struct seccomp *s)

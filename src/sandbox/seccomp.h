@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Calls, by the columns of syscalls.def. */
 enum seccomp_calls {
@@ -26,20 +27,16 @@ struct seccomp {
 };
 
 struct seccomp_program {
-	void *insns; /* of struct sock_filter; mapped */
-	size_t size; /* bytes */
-	size_t room; /* mapped bytes */
+	uint64_t insns[4096]; /* struct sock_filter; as many as the kernel takes */
+	size_t size;          /* bytes */
 };
 
 /* True if this build has it; if this kernel has it, and takes filters. */
 bool seccomp_built(void);
 bool seccomp_there(void);
 
-/* The filter of s, for this process alone: seccomp_drop() is due. 0, or -errno. */
+/* The filter of s, for this process alone. 0, or -errno. */
 int seccomp_make(const struct seccomp *s, struct seccomp_program *p);
-
-/* A program of zeros is none. */
-void seccomp_drop(struct seccomp_program *p);
 
 /* Enforces it for this process; no_new_privs must be set. 0, or -errno: not in force. */
 int seccomp_enter(const struct seccomp *s);

@@ -1,7 +1,6 @@
 /* check_sig: signals come through the loop, one callback each, and a child starts clean. */
 #include "event/loop.h"
 
-#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,21 +60,6 @@ TEST(fini_in_callback)
 	ck_assert_int_eq(loop_turn(&loop, 0), 0);
 	ck_assert_int_eq(heard[SIGTERM], 1);
 	sig_fini(&sig, &loop);
-}
-
-TEST(failure_undoes_the_mask)
-{
-	sigset_t before, after, set;
-	struct loop broken = { .epfd = -1 };
-	struct sig other;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	ck_assert_int_eq(sig_init(&other, &broken, &set, on_signal), -EBADF);
-	pthread_sigmask(SIG_SETMASK, NULL, &after);
-	ck_assert_int_eq(sigismember(&before, SIGUSR2), sigismember(&after, SIGUSR2));
-	ck_assert_int_eq(other.watch.fd, -1);
 }
 
 static void never(int n)
