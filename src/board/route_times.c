@@ -14,12 +14,14 @@ const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 1000
 static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
 {
 	int64_t us = (int64_t)(to_us - from_us);
+	unsigned bucket = 0;
 
 	/* Most requests end in the same turn of the loop. */
-	if (us != 0)
+	if (us != 0) {
 		board_cell_add(&t->sum, us);
-	board_cell_add(
-		&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
+		bucket = histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us);
+	}
+	board_cell_add(&t->buckets[bucket], 1);
 }
 
 void route_times_observe(struct route_times *t, const struct req_record *record, int status)

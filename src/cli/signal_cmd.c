@@ -211,7 +211,7 @@ static int signal_wait_tell(const struct signal_wait *w, const struct status *s)
 /* The pid file, or with ".status" the status file. */
 static struct stat look_at(const struct signal_wait *w, const char *suffix)
 {
-	char path[PATH_MAX + sizeof(".status")];
+	char path[sizeof(w->master->pid_file) + sizeof(".status")];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s%s", w->master->pid_file, suffix);

@@ -279,11 +279,6 @@ static void check_location_upload(const struct conf_location *l, struct conf_fau
 			faults, &l->upload_dir_at, "upload-dir \"%.200s\": %s", l->upload_dir, why);
 }
 
-static bool is_error_status(const char *s)
-{
-	return (s[0] == '4' || s[0] == '5') && strspn(s, "0123456789") == 3 && s[3] == '\0';
-}
-
 static void check_error_pages(
 	enum conf_section_id id, const void *owner, struct conf_faults *faults)
 {
@@ -298,7 +293,8 @@ static void check_error_pages(
 		check_file_path("file", e->file, &e->file_at, "/404.html", faults);
 		if (e->status == NULL)
 			continue;
-		if (!is_error_status(e->status))
+		if (strchr("45", e->status[0]) == NULL || strspn(e->status, "0123456789") != 3 ||
+			e->status[3] != '\0')
 			conf_fault(faults, &e->at,
 				"error-page \"%.200s\": the status must be from 400 to 599",
 				e->status);

@@ -272,20 +272,16 @@ const struct conf_section *conf_table_home(
 	return section;
 }
 
-/* True if a list adds to the outer one, instead of replacing it. */
-static bool adds_up(const struct conf_row *row)
-{
-	return strcmp(row->name, "add-header") == 0 || strcmp(row->name, "remove-header") == 0;
-}
-
 /* The key of around whose value obj inherits: keys shared by a location and its server beside the
  * scope, like root, are each one's own. */
 static const struct conf_row *inherited(
 	const struct conf_row *row, const void *obj, const struct conf_section *around)
 {
 	bool shared = row->scoped || around->parent == NULL;
+	bool adds_up =
+		strcmp(row->name, "add-header") == 0 || strcmp(row->name, "remove-header") == 0;
 
-	return shared && conf_member_pos(obj, row)->file == NULL && !adds_up(row)
+	return shared && conf_member_pos(obj, row)->file == NULL && !adds_up
 		       ? conf_table_row(around, slice_str(row->name))
 		       : NULL;
 }

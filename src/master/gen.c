@@ -420,16 +420,19 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
 
 void gen_show(const struct gen *g, struct board_head *h)
 {
+	uint32_t keeper = 0, acceptor = 0; /* other processes read h meanwhile */
+
 	if (g == NULL)
 		return;
 	h->generation = g->number;
 	h->dispatch = (uint32_t)g->conf->dispatch;
-	h->keeper_pid = h->acceptor_pid = 0;
 	GEN_FOREACH(c, g)
 		if (c->kind->says & CHILD_SAYS(CTL_IMAGE))
-			h->keeper_pid = (uint32_t)c->pid;
+			keeper = (uint32_t)c->pid;
 		else if (c->kind->gets & CHILD_INBOXES)
-			h->acceptor_pid = (uint32_t)c->pid;
+			acceptor = (uint32_t)c->pid;
+	h->keeper_pid = keeper;
+	h->acceptor_pid = acceptor;
 	h->building = g->conf->cache.max_size > 0 && g->image.arg == 0;
 	h->cache = g->facts;
 	/* Until a new generation has its own, its predecessor's is the newest. */

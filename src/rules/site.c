@@ -267,10 +267,13 @@ unsigned site_spelling_matters(const struct site *site, struct slice path)
 
 const struct site_upload *site_upload_of(const struct site *s, struct slice path)
 {
+	const struct site_upload *best = NULL;
+
 	for (const struct site_upload *u = s->uploads; u != s->uploads + s->nuploads; u++)
-		if (slice_starts(path, u->dir) && (path.n == u->dir.n || path.p[u->dir.n] == '/'))
-			return u;
-	return NULL;
+		if (slice_starts(path, u->dir) && (path.n == u->dir.n || path.p[u->dir.n] == '/') &&
+			(best == NULL || u->dir.n > best->dir.n))
+			best = u;
+	return best;
 }
 
 const struct site_error_page *site_error_page(

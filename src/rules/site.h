@@ -288,7 +288,7 @@ static inline bool site_is_health(const struct site *s, struct slice path)
 	return s->health.n > 0 && slice_eq(path, s->health);
 }
 
-/* The directory of uploads that is or contains path, a file's; NULL: none. */
+/* The innermost directory of uploads that is or contains path, a file's; NULL: none. */
 const struct site_upload *site_upload_of(const struct site *s, struct slice path);
 
 /* The file that answers status in location, its own or the site's; NULL: none is configured. */

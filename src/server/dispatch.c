@@ -348,7 +348,7 @@ void dispatch_pause(struct dispatch *d, bool full)
 void dispatch_look(struct dispatch *d)
 {
 	LIST_FOREACH(node, &d->sources)
-		SOURCE(node)->more |= SOURCE(node)->watch.fd >= 0;
+		SOURCE(node)->more |= SOURCE(node)->watch.fd >= 0 && SOURCE(node)->listener != NULL;
 	dispatch_go_on(d);
 }
 

@@ -78,18 +78,21 @@ void sessions_tick(struct sessions *all)
 
 /* --- room for others -------------------------------------------------------------------------- */
 
-/* Finds one that was told to leave, and may end without loss: it is done in both directions, or
- * idle. It may have a request under way, sent before the peer knew. */
+/* Finds one that was told to leave, and may end without loss: it is done in both directions, else
+ * idle. An idle one may have a request under way, sent before the peer knew. */
 static struct session *find_leaving(const struct sessions *all)
 {
+	struct session *idle = NULL;
+
 	LIST_FOREACH(node, &all->leaving) {
 		struct session *s = LIST_ENTRY(node, struct session, idle);
 
-		if (s->state == SESSION_LINGER || s->state == SESSION_DEAD || s->protocol == NULL ||
-			s->ops->waits(s).wait == PROTO_IDLE)
+		if (s->state == SESSION_LINGER || s->state == SESSION_DEAD || s->protocol == NULL)
 			return s;
+		if (idle == NULL && s->ops->waits(s).wait == PROTO_IDLE)
+			idle = s;
 	}
-	return NULL;
+	return idle;
 }
 
 /*

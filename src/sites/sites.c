@@ -168,5 +168,5 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 	}
 	if (m.oom)
 		conf_fault_oom(faults, &conf_command_line);
-	return faults->n == before ? sites : NULL;
+	return !m.oom && faults->n == before ? sites : NULL;
 }

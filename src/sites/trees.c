@@ -298,7 +298,7 @@ bool trees_init(
 		trees_make(t, conf, built, faults);
 	if (t->oom || !number_uploads(t, conf))
 		conf_fault_oom(faults, &conf_command_line);
-	if (faults->n == before)
+	else if (faults->n == before)
 		return true;
 	trees_fini(t);
 	return false;

@@ -103,8 +103,8 @@ def test_a_page(machine, page):
 		procs.wait_for(lambda: "serving" in (machine.folder / "log").read_text(), said="h2d serves")
 		for command, expected in (step for block in commands for step in steps(block)):
 			done = machine.run(command)
-			if command.startswith("grep "): # a log is written a moment later
-				procs.wait_for(lambda: machine.run(command).returncode == 0, said=command)
+			if command.startswith(("grep ", "curl http")): # a log, and an edited page, come a moment later
+				procs.wait_for(lambda: all(line in machine.told(machine.run(command).stdout) for line in expected), said=command)
 				done = machine.run(command)
 			printed = machine.told(done.stdout)
 			assert done.returncode == 0 and all(line in printed for line in expected), (
