@@ -214,8 +214,10 @@ static struct stat look_at(const struct signal_wait *w, const char *suffix)
 	char path[sizeof(w->master->pid_file) + sizeof(".status")];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "%s%s", w->master->pid_file, suffix);
-	return stat(path, &st) == 0 ? st : (struct stat){ 0 };
+	if (snprintf(path, sizeof(path), "%s%s", w->master->pid_file, suffix) < (int)sizeof(path) &&
+		stat(path, &st) == 0)
+		return st;
+	return (struct stat){ 0 };
 }
 
 static bool differ(const struct stat *a, const struct stat *b)

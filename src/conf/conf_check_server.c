@@ -150,11 +150,6 @@ static void check_file_path(const char *key, const char *path, const struct conf
 			key, path, like);
 }
 
-static bool is_extension(const char *s)
-{
-	return s[0] == '.' && s[1] != '\0' && strchr(s, '/') == NULL && s[strlen(s) - 1] != '.';
-}
-
 /* True and false are no encodings beside others. */
 static void check_compress(
 	const struct conf_list *list, const struct conf_pos *at, struct conf_faults *faults)
@@ -182,7 +177,8 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 				"path",
 				p->hide.v[i]);
 	for (unsigned i = 0; p->extensions.v != NULL && i < p->extensions.n; i++)
-		if (!is_extension(p->extensions.v[i]))
+		if (p->extensions.v[i][0] != '.' || strchr(p->extensions.v[i], '/') != NULL ||
+			slice_ends(slice_str(p->extensions.v[i]), SLICE(".")))
 			conf_fault(faults, &p->extensions_at,
 				"extensions: \"%.200s\" must look like \".html\"",
 				p->extensions.v[i]);
