@@ -11,17 +11,20 @@
 const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 100000, 250000, 500000,
 	1000000, 2500000, 10000000, 60000000 };
 
+static __attribute__((noinline)) void observe_time(struct route_time *t, int64_t us)
+{
+	board_cell_add(&t->sum, us);
+	board_cell_add(
+		&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
+}
+
 static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
 {
-	int64_t us = (int64_t)(to_us - from_us);
-	unsigned bucket = 0;
-
 	/* Most requests end in the same turn of the loop. */
-	if (us != 0) {
-		board_cell_add(&t->sum, us);
-		bucket = histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us);
-	}
-	board_cell_add(&t->buckets[bucket], 1);
+	if (from_us == to_us)
+		board_cell_add(&t->buckets[0], 1);
+	else
+		observe_time(t, (int64_t)(to_us - from_us));
 }
 
 void route_times_observe(struct route_times *t, const struct req_record *record, int status)

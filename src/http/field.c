@@ -68,6 +68,7 @@ static bool have_control(const char *p)
 
 bool field_value_valid(struct slice value)
 {
+	static const bool control[256] = { [0 ... 8] = true, [10 ... 31] = true, [127] = true };
 	size_t i = 0;
 
 	if (value.n > 0 && (is_blank(value.p[0]) || is_blank(value.p[value.n - 1])))
@@ -79,12 +80,9 @@ bool field_value_valid(struct slice value)
 		if (value.n - i < sizeof(bytes) && !have_control(value.p + value.n - sizeof(bytes)))
 			return true;
 	}
-	for (; i < value.n; i++) {
-		unsigned char c = (unsigned char)value.p[i];
-
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
+	for (; i < value.n; i++)
+		if (control[(unsigned char)value.p[i]])
 			return false;
-	}
 	return true;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/counters.h"
 
-static void tunnel_input(struct h1 *h1, const void *data, size_t *n)
+static __attribute__((noinline)) void tunnel_input(struct h1 *h1, const void *data, size_t *n)
 {
 	struct h1_stream *s = h1->stream;
 
@@ -29,7 +29,7 @@ static const struct err *h1_input(struct proto *p, const void *data, size_t *n, 
 	const uint8_t *at = data, *end = at + *n;
 
 	(void)now_ms;
-	if (h1->tunnel) {
+	if (__builtin_expect(h1->tunnel, false)) {
 		tunnel_input(h1, data, n);
 		return NULL;
 	}

@@ -95,22 +95,21 @@ static int put_head(struct h1_stream *s, struct outq *q)
 {
 	struct reply *r = &s->req.reply;
 	bool http10 = slice_eq(s->req.protocol, SLICE("HTTP/1.0"));
-	bool upgrades = s->h1->tunnel && r->status == 200;
 	struct text t;
 
 	t.q = q;
 	t.n = 0;
 	t.failed = false;
-	if (upgrades)
+	if (s->h1->tunnel && r->status == 200)
 		r->status = 101;
-	s->chunked = r->content && r->body.left == BODY_UNKNOWN && !http10 && !upgrades;
+	s->chunked = r->content && r->body.left == BODY_UNKNOWN && !http10 && r->status != 101;
 	s->keep = goes_on(s);
 	put_status(&t, r->status);
 	for (unsigned i = 0; i < r->nfields; i++)
 		put_field(&t, &r->fields[i]);
 	if (s->chunked)
 		h1_out_put(&t, SLICE("transfer-encoding: chunked\r\n"));
-	if (upgrades)
+	if (r->status == 101)
 		h1_out_put(&t, SLICE("connection: upgrade\r\nupgrade: websocket\r\n"));
 	else if (!s->keep)
 		h1_out_put(&t, SLICE("connection: close\r\n"));
