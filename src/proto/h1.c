@@ -8,7 +8,7 @@
 
 #include "base/counters.h"
 
-static __attribute__((noinline)) void tunnel_input(struct h1 *h1, const void *data, size_t *n)
+static void tunnel_input(struct h1 *h1, const void *data, size_t *n)
 {
 	struct h1_stream *s = h1->stream;
 
