@@ -175,8 +175,9 @@ int master_run(const struct conf_override *ov, const struct program *program)
 		m.exit_status = 1;
 	}
 	timer_disarm(&m.loop.wheel, &m.second);
-	upgrade_fini(&m.upgrade);
+	/* At the end of the channel the old master kills this one. */
 	sockets_free(&m.sockets);
+	upgrade_fini(&m.upgrade);
 	if (m.pidfile.mine)
 		status_remove(m.pidfile.path);
 	pidfile_close(&m.pidfile);
