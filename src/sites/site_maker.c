@@ -21,6 +21,15 @@ void *site_maker_room(struct site_maker *m, size_t n, size_t size)
 	return p;
 }
 
+struct slice site_maker_dir(const char *path)
+{
+	struct slice s = slice_str(path);
+
+	while (s.n > 0 && s.p[s.n - 1] == '/')
+		s.n--;
+	return s;
+}
+
 struct slice site_maker_lower(struct site_maker *m, struct slice s)
 {
 	char *p = site_maker_room(m, s.n, 1);

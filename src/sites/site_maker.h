@@ -26,6 +26,9 @@ struct site_maker {
 /* Room for n objects of size, at least for one; never NULL before the memory is out. */
 void *site_maker_room(struct site_maker *m, size_t n, size_t size);
 
+/* The path without final slashes. */
+struct slice site_maker_dir(const char *path);
+
 /* A copy in lower case. */
 struct slice site_maker_lower(struct site_maker *m, struct slice s);
 

@@ -10,15 +10,6 @@
 #include "share/tally.h"
 #include "sites/site_maker.h"
 
-static struct slice without_slash(const char *path)
-{
-	struct slice s = slice_str(path);
-
-	while (s.n > 0 && s.p[s.n - 1] == '/')
-		s.n--;
-	return s;
-}
-
 /* "files/" and "files" are both "/files". Before the locations, which borrow them. */
 static void set_uploads(struct site_maker *m, struct site *site, const struct conf_server *s)
 {
@@ -27,9 +18,9 @@ static void set_uploads(struct site_maker *m, struct site *site, const struct co
 
 	site->uploads = v;
 	for (unsigned i = 0; v != NULL && i <= s->nlocations; i++) {
-		struct slice dir = without_slash(conf_upload_dir(s, i, &at));
+		struct slice dir = site_maker_dir(conf_upload_dir(s, i, &at));
 		struct slice url =
-			without_slash(i == 0 ? SITE_UPLOADS_AT : s->locations[i - 1].prefix);
+			site_maker_dir(i == 0 ? SITE_UPLOADS_AT : s->locations[i - 1].prefix);
 
 		if (dir.n == 0)
 			continue;

@@ -109,15 +109,6 @@ static unsigned codings(const struct trees *t)
 	return set;
 }
 
-static struct slice without_slashes(const char *path)
-{
-	struct slice s = slice_str(path);
-
-	while (s.n > 0 && s.p[s.n - 1] == '/')
-		s.n--;
-	return s;
-}
-
 /* The path of a directory below a root, "" if the root is in it. Counted first, then kept. */
 static void add_upload(struct trees *t, unsigned root, struct slice rest)
 {
@@ -147,7 +138,7 @@ static void add_uploads(struct trees *t, const struct prefix_index *roots, struc
 static struct slice real(struct trees *t, const char *path)
 {
 	char *found = realpath(path, NULL);
-	struct slice s = without_slashes(found != NULL ? found : path);
+	struct slice s = site_maker_dir(found != NULL ? found : path);
 	struct slice own = arena_dup(&t->paths, s);
 
 	free(found);
@@ -188,7 +179,7 @@ static bool index_folders(struct trees *t, const struct conf *conf)
 	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers; s++)
 		for (unsigned i = 0; i <= s->nlocations; i++)
 			if (v == NULL || !add_folder(t, v, &n, s,
-						 without_slashes(conf_upload_dir(s, i, &at))))
+						 site_maker_dir(conf_upload_dir(s, i, &at))))
 				return false;
 	t->files.uploads = prefix_index_make(v, n);
 	return true;
