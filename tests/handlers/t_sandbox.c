@@ -1,5 +1,5 @@
 /*
- * t_sandbox: tries what a worker that was taken over would. GET /t/sandbox/{what}?ARG, in the
+ * t_sandbox: tries what an attacker in control of a worker would. GET /t/sandbox/{what}?ARG, in the
  * worker itself: read, write and list of the path ARG, fork, exec, socket, connect to the port ARG
  * of this machine, epoll, ptrace and signal of process ARG. Answers "done", or the name of the
  * error. Or it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.

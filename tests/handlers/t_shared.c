@@ -1,5 +1,5 @@
 /*
- * t_shared: tries what a worker that was taken over would do to what it shares with others. GET
+ * t_shared: does what an attacker in control of a worker could do to memory shared with others. GET
  * /t/shared/{what}?ARG, in the worker itself: shutdown and block (waiting again) of its listening
  * sockets, of ARG (tcp or unix); steer, filter and option (LEVEL,NAME,VALUE) of the TCP ones;
  * fastopen of one to the port ARG; a datagram to the unix socket ARG; affinity of process ARG and

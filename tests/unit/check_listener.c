@@ -310,7 +310,7 @@ TEST(unix_keeps_what_others_made)
 	ck_assert_int_eq(lstat(path, &st), 0);
 }
 
-/* --- what a worker that was taken over may have done ------------------------------------------ */
+/* --- what an attacker in control of a worker may have done ------------------------------------ */
 
 static void mend(unsigned slot, int outcome)
 {
