@@ -80,10 +80,10 @@ struct session {
 	struct place_share files; /* http has it, and pace */
 	struct pace_conn pace;
 	enum session_state state;
-	const char *protocol;     /* NULL until the first bytes decide */
-	uint32_t drain_ms;        /* time that a protocol gives an idle peer to leave */
-	uint64_t opened_ms;       /* clock_ms() at accept */
-	struct timer timer;       /* session_timer's own, like the rest */
+	const char *protocol; /* NULL until the first bytes decide */
+	uint32_t drain_ms;    /* time that a protocol gives an idle peer to leave */
+	uint64_t opened_ms;   /* clock_ms() at accept */
+	struct timer timer;
 	struct session_need need; /* its value when the timer was set */
 	struct list node;
 	struct list idle; /* in silent, idle or leaving of all; not linked: busy */
@@ -99,12 +99,6 @@ void session_init(struct session *s, struct sessions *all, const struct http_con
 
 /* Removes it from all; for its kind, which frees it. */
 void session_fini(struct session *s);
-
-/* s becomes idle. It may be so already: its time restarts. */
-void session_idle_begin(struct session *s);
-
-/* s becomes busy. It may have been; without a protocol it stays silent. */
-void session_idle_end(struct session *s);
 
 /* Takes the step; s is no longer idle. */
 void session_go(struct session *s, enum session_state state);
