@@ -1,10 +1,137 @@
-/* recent: differences of counters between two ticks. */
+/*
+ * board_requests: the counts of requests on the scoreboard: durations by route and class, statuses
+ * and bytes by server, and the last seconds.
+ */
 #include "board/board.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/name_map.h"
+#include "rules/route.h"
+
+#define OTHER "(other)" /* not a server's title */
+
+/* --- route_times ------------------------------------------------------------------------------ */
+
+/*
+ * Few, because each is a time series. Files of the image are below the first; 100 ms, 250 ms and 1
+ * s are usual targets; a minute is a download or an upload.
+ */
+const int64_t route_times_bounds[ROUTE_TIMES_BOUNDS] = { 1000, 5000, 25000, 100000, 250000, 500000,
+	1000000, 2500000, 10000000, 60000000 };
+
+static __attribute__((noinline)) void observe_time(struct route_time *t, int64_t us)
+{
+	board_cell_add(&t->sum, us);
+	board_cell_add(
+		&t->buckets[histogram_bucket(route_times_bounds, ROUTE_TIMES_BOUNDS, us)], 1);
+}
+
+static inline void observe(struct route_time *t, uint64_t from_us, uint64_t to_us)
+{
+	/* Most requests end in the same turn of the loop. */
+	if (from_us == to_us)
+		board_cell_add(&t->buckets[0], 1);
+	else
+		observe_time(t, (int64_t)(to_us - from_us));
+}
+
+void route_times_observe(struct route_times *t, const struct req_record *record, int status)
+{
+	unsigned route = record->route < ROUTE_TIMES_OTHER ? record->route : ROUTE_TIMES_OTHER;
+	unsigned class = status >= 200 ? (unsigned)status / 100 - 1 : 0;
+	struct route_times_cell *cell = &t->v[route][class];
+
+	observe(&cell->duration, record->begun_us, record->ended_us);
+	if (class > 0)
+		observe(&cell->first_byte, record->begun_us, record->first_byte_us);
+}
+
+const char *route_times_class(unsigned class)
+{
+	static const char *const names[ROUTE_TIMES_CLASSES] = { "none", "2xx", "3xx", "4xx",
+		"5xx" };
+
+	return names[class];
+}
+
+bool route_times_has(const struct route_table *routes, unsigned route)
+{
+	return route == ROUTE_TIMES_OTHER || route < REQ_ROUTE_ROWS + routes->nroutes;
+}
+
+struct slice route_times_method(const struct route_table *routes, unsigned route)
+{
+	if (route < REQ_ROUTE_ROWS || route == ROUTE_TIMES_OTHER)
+		return (struct slice){ 0 };
+	return slice_str(method_name(routes->routes[route - REQ_ROUTE_ROWS].method));
+}
+
+struct slice route_times_route(const struct route_table *routes, unsigned route)
+{
+	if (route == ROUTE_TIMES_OTHER)
+		return SLICE("other");
+	return req_record_route_name(routes, route);
+}
+
+/* --- server_counts ---------------------------------------------------------------------------- */
+
+static void give(struct server_titles *titles, struct slice title)
+{
+	snprintf(titles->v[titles->n], SERVER_COUNTS_TITLE, "%.*s", SLICE_ARG(title));
+	__atomic_store_n(&titles->n, titles->n + 1, __ATOMIC_RELEASE);
+}
+
+/* The rows by title; without memory some are missing. */
+static struct name_map rows_of(const struct server_titles *titles)
+{
+	struct name_map map = { 0 };
+
+	for (unsigned i = 1; i < titles->n; i++) {
+		unsigned *row = name_map_put(&map, slice_str(titles->v[i]));
+
+		if (row != NULL)
+			*row = i;
+	}
+	return map;
+}
+
+void server_counts_give(struct server_titles *titles, const struct sites *sites)
+{
+	struct name_map map = rows_of(titles);
+
+	if (titles->n == 0)
+		give(titles, SLICE(OTHER));
+	for (unsigned i = 0; i < sites->n && titles->n < SERVER_COUNTS_ROWS; i++)
+		if (sites->v[i].name.n < SERVER_COUNTS_TITLE &&
+			name_map_get(&map, sites->v[i].name) == 0)
+			give(titles, sites->v[i].name);
+	name_map_fini(&map);
+}
+
+uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites)
+{
+	uint16_t *rows = calloc(sites->n, sizeof(*rows));
+	struct name_map map = rows_of(titles);
+
+	for (unsigned i = 0; rows != NULL && i < sites->n; i++)
+		rows[i] = (uint16_t)name_map_get(&map, sites->v[i].name);
+	name_map_fini(&map);
+	return rows;
+}
+
+void server_counts_observe(struct server_count *row, const struct req_record *record, int status)
+{
+	board_cell_add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
+	board_cell_add(&row->bytes_in, (int64_t)record->bytes_in);
+	board_cell_add(&row->bytes_out, (int64_t)record->bytes_out);
+}
+
+/* --- recent ----------------------------------------------------------------------------------- */
 
 /* A tick may be late: its counts are spread over the time that it took. */
 static uint64_t per_second(int64_t now, int64_t before, uint64_t us)
