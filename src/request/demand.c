@@ -6,7 +6,6 @@
 
 #include "auth/auth_queue.h"
 #include "http/coding.h"
-#include "http/method.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 #include "rules/subject.h"

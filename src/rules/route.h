@@ -18,7 +18,14 @@
 
 #include "base/slice.h"
 #include "h2d/upload_scope.h"
-#include "http/method.h"
+
+/* "GET" and back; H2D_METHOD_UNKNOWN for any other name. Case-sensitive (RFC 9110, 9.1). */
+enum h2d_method method_parse(struct slice name);
+const char *method_name(enum h2d_method method);
+
+/* Writes "GET, HEAD", for an allow header, from a bit set. */
+enum { METHOD_LIST = 64 };
+void method_list(unsigned methods, char buf[METHOD_LIST]);
 
 enum { ROUTE_PARAMS_MAX = 8 };
 

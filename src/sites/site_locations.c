@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "http/coding.h"
-#include "http/method.h"
 #include "request/pace.h"
+#include "rules/route.h"
 
 /* --- add-header and remove-header ------------------------------------------------------------- */
 
