@@ -71,9 +71,8 @@ static void conn_block(struct stream_conn *c)
  * urgent responses, time. */
 static int unsent_of(const struct stream_conn *c, uint64_t ms)
 {
-	if (c->proto == NULL || !c->proto->ops->in_order || ms > NARROW_MS)
-		return TCP_UNSENT_LEAST;
-	if (ms > WIDE_MS && !stream_is(c, STREAM_WIDE))
+	if (c->proto == NULL || !c->proto->ops->in_order || ms > NARROW_MS ||
+		(ms > WIDE_MS && !stream_is(c, STREAM_WIDE)))
 		return TCP_UNSENT_LEAST;
 	return stream_is(c, STREAM_RANGES) ? TCP_UNSENT_RANGES : TCP_UNSENT_WIDE;
 }
@@ -95,6 +94,37 @@ static void conn_unblock(struct stream_conn *c)
 	stream_clear(c, STREAM_WIDE);
 	if (most > TCP_UNSENT_LEAST)
 		stream_set(c, STREAM_WIDE);
+}
+
+static void turn_share_enter(struct turn_share *s, uint64_t turn)
+{
+	if (s->turn == turn)
+		return;
+	s->before = s->now;
+	if (s->turn + 1 != turn)
+		s->before.brief = s->before.lengthy = 0;
+	s->now.brief = s->now.lengthy = 0;
+	s->turn = turn;
+}
+
+void turn_share_wrote(struct turn_share *s, uint64_t turn, bool lengthy)
+{
+	turn_share_enter(s, turn);
+	s->now.brief += !lengthy;
+	s->now.lengthy += lengthy;
+}
+
+size_t turn_share_piece(struct turn_share *s, uint64_t turn, size_t most)
+{
+	unsigned lengthy;
+	size_t piece;
+
+	turn_share_enter(s, turn);
+	lengthy = s->now.lengthy > s->before.lengthy ? s->now.lengthy : s->before.lengthy;
+	if (lengthy * (size_t)PIECE_MOST <= most || s->now.brief + s->before.brief == 0)
+		return PIECE_MOST;
+	piece = most / lengthy;
+	return piece > PIECE_LEAST ? piece : PIECE_LEAST;
 }
 
 /* Bytes: made output is not overtaken by more urgent (RFC 9218). */
