@@ -1,13 +1,14 @@
 /*
- * reply_conditional: answers conditions and ranges (RFC 9110, 13 and 14) for one representation and
- * sets the headers of the reply. Called by reply_file.c on the loop; it never opens or reads a
- * file.
+ * reply_conditional: remembers the codings that clients accept; answers conditions and ranges (RFC
+ * 9110, 13 and 14) for one representation and sets the headers of the reply. Called by reply_file.c
+ * on the loop; it never opens or reads a file.
  */
 #include "files/reply_conditional.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "files/files.h"
 #include "http/cond.h"
 #include "http/mime.h"
 #include "http/range.h"
@@ -272,4 +273,47 @@ void reply_conditional_page(struct h2d_req *req, const struct reply_conditional 
 		return;
 	}
 	reply_send(req, status);
+}
+
+/* --- coding_memo ------------------------------------------------------------------------------ */
+
+/* The only accept-encoding header; NULL: none or several. */
+static const struct field *only(const struct field *fields, unsigned n)
+{
+	const struct field *found = field_find(fields, n, SLICE("accept-encoding"));
+
+	if (found == NULL)
+		return NULL;
+	n -= (unsigned)(found + 1 - fields);
+	return field_find(found + 1, n, SLICE("accept-encoding")) == NULL ? found : NULL;
+}
+
+static struct coding_memo_entry *entry_of(struct coding_memo *m, struct slice value)
+{
+	unsigned hash = (unsigned)value.n + (unsigned char)value.p[0] * 3u +
+			(unsigned char)value.p[value.n / 2] * 5u +
+			(unsigned char)value.p[value.n - 1] * 7u;
+	struct coding_memo_entry *e = &m->entries[hash % CODING_MEMO_ENTRIES];
+
+	if (e->n != value.n || memcmp(e->value, value.p, value.n) != 0) {
+		memset(e, 0, sizeof(*e));
+		e->n = (uint8_t)value.n;
+		memcpy(e->value, value.p, value.n);
+	}
+	return e;
+}
+
+enum coding coding_memo_choose(
+	struct coding_memo *m, const struct field *fields, unsigned n, unsigned available)
+{
+	const struct field *f = only(fields, n);
+	struct coding_memo_entry *e;
+
+	available &= (1u << CODINGS) - 1;
+	if (f == NULL || f->value.n == 0 || f->value.n > CODING_MEMO_VALUE)
+		return coding_choose(fields, n, available);
+	e = entry_of(m, f->value);
+	if (e->choice[available] == 0)
+		e->choice[available] = (uint8_t)(coding_choose(f, 1, available) + 1);
+	return (enum coding)(e->choice[available] - 1);
 }
