@@ -13,8 +13,8 @@
 #include "event/offload.h"
 #include "h2d/test.h"
 #include "image/doc_root.h"
-#include "proto/ahead.h"
 #include "proto/proto.h"
+#include "proto/window.h"
 #include "rules/site.h"
 #include "tools/route_build.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/states.h"
 #include "base/strbuf.h"
-#include "proto/ahead.h"
 #include "proto/h1_parse.h"
 #include "proto/proto.h"
+#include "proto/window.h"
 #include "request/req_body.h"
 #include "request/req_field.h"
 

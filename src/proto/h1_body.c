@@ -5,7 +5,7 @@
 #include "proto/h1.h"
 #include "request/req_client.h"
 
-/* Called by ahead.c, for another client: no client notices a smaller window. */
+/* Called by ahead_take(), for another client: no client notices a smaller window. */
 static void withdraw(struct ahead_part *part)
 {
 	struct h1_stream *s = LIST_ENTRY(part, struct h1_stream, ahead);

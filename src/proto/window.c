@@ -1,8 +1,13 @@
 /*
- * window: see window.h. A client's credit cannot be taken back: so none is announced beyond the
- * rest of its uploads, and a client that keeps sending without a part is not read (window_full()).
+ * window: see window.h. A client's credit cannot be taken back over HTTP/2: so none is announced
+ * beyond the rest of its uploads, and withdrawing a part breaks no promise: a client that keeps
+ * sending without one is read once there is room again (window_full()).
  */
 #include "proto/window.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/err.h"
 
 enum {
 	START = AHEAD_FIRST,
@@ -13,7 +18,132 @@ enum {
 	LONG_MS = 2,  /* of a round trip: in less, START already carries 4 Gbit/s */
 	DUE_PART = 2, /* of a window: announced credit */
 	DUE_WIDE = 8, /* of a wide window, too */
+	SUM_MIN = 128 << 20,
+	SUM_WINDOWS = 8, /* so many times receive-window, if that is more */
+	USED_PART = 8,   /* of a part: a client that sends as much within UNUSED_MS uses it */
+	UNUSED_MS = 1000,
 };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- the worker's sum ------------------------------------------------------------------------- */
+
+void ahead_init(struct ahead *a, uint32_t receive_window)
+{
+	uint64_t sum = (uint64_t)SUM_WINDOWS * receive_window;
+
+	line_init(&a->line, ACCOUNT_AHEAD, sum > SUM_MIN ? sum : SUM_MIN, AHEAD_FIRST, 1);
+	a->charged_ms = 0;
+}
+
+void ahead_part_init(
+	struct ahead_part *part, struct account *account, void (*withdraw)(struct ahead_part *part))
+{
+	*part = (struct ahead_part){ .turn = { .account = account }, .withdraw = withdraw };
+	list_init(&part->turn.node);
+}
+
+static void used(struct ahead *a, struct ahead_part *part)
+{
+	part->came = 0;
+	line_lend(&a->line, &part->turn);
+}
+
+void ahead_came(struct ahead *a, struct ahead_part *part, size_t n)
+{
+	part->came += n;
+	if (part->turn.held > 0 && part->came >= part->turn.held / USED_PART)
+		used(a, part);
+}
+
+/* The room for part that leaves kept to others. */
+static uint64_t room_for(const struct ahead *a, const struct ahead_part *part, uint64_t kept)
+{
+	const struct budget *b = &a->line.budget;
+	uint64_t most = b->max - kept, left = b->held < most ? most - b->held : 0;
+
+	return least(budget_room(b, part->turn.account), left);
+}
+
+/* Withdraws unused parts until there is room for n. A part with bytes in memory keeps those, and is
+ * checked again after the same time. */
+static void withdraw_unused(
+	struct ahead *a, const struct ahead_part *part, uint64_t n, uint64_t kept)
+{
+	struct line_turn *unused;
+
+	while (room_for(a, part, kept) < n && (unused = line_unused(&a->line, UNUSED_MS)) != NULL) {
+		struct ahead_part *other = LIST_ENTRY(unused, struct ahead_part, turn);
+
+		used(a, other);
+		other->withdraw(other);
+	}
+}
+
+/* Withdraws also used parts of the account that holds most, except bytes in memory. At most once a
+ * millisecond, as all accounts are checked. */
+static void charge_greediest(struct ahead *a, const struct ahead_part *part, uint64_t n)
+{
+	const struct account *asks = part->turn.account;
+	struct account *payer;
+
+	if (clock_ms() == a->charged_ms || asks == NULL ||
+		asks->parts[ACCOUNT_AHEAD].held >= a->line.budget.least ||
+		room_for(a, part, 0) >= n)
+		return;
+	a->charged_ms = clock_ms();
+	payer = budget_greediest(&a->line.budget);
+	if (payer == NULL || payer == asks)
+		return;
+	err_log(ERR_AHEAD, &payer->client);
+	LIST_FOREACH(node, &a->line.lent) {
+		struct ahead_part *other = LIST_ENTRY(node, struct ahead_part, turn.node);
+
+		if (other->turn.account != payer)
+			continue;
+		if (room_for(a, part, 0) >= n)
+			return;
+		other->withdraw(other);
+	}
+}
+
+uint64_t ahead_take(
+	struct ahead *a, struct ahead_part *part, uint64_t at_least, uint64_t n, bool growth)
+{
+	uint64_t kept = growth ? a->line.budget.max / 2 : 0;
+	uint64_t room;
+
+	/* A part that asks for more is in use. */
+	if (part->turn.held > 0)
+		used(a, part);
+	withdraw_unused(a, part, n, kept);
+	if (kept == 0)
+		charge_greediest(a, part, least(n, AHEAD_FIRST));
+	room = room_for(a, part, kept);
+	if (room < n && !part->short_of && part->turn.account != NULL)
+		err_log(ERR_AHEAD, &part->turn.account->client);
+	part->short_of = room < n;
+	if (room < at_least)
+		return 0;
+	n = least(room, n);
+	if (n > 0) {
+		line_took(&a->line, &part->turn, n);
+		COUNT(receive_windows, (int64_t)n);
+		used(a, part);
+	}
+	return n;
+}
+
+void ahead_give(struct ahead *a, struct ahead_part *part, uint64_t n)
+{
+	line_gave(&a->line, &part->turn, n);
+	COUNT(receive_windows, -(int64_t)n);
+	if (part->turn.held == 0)
+		part->came = 0;
+}
 
 /* --- the part of the worker's sum ------------------------------------------------------------- */
 
@@ -48,7 +178,7 @@ static void window_settle(struct window *w)
 		give_all_but(w, needs(w, w->size));
 }
 
-/* Called by ahead.c, when another client needs the part. */
+/* Called by ahead_take() for another client. */
 static void withdraw(struct ahead_part *part)
 {
 	struct window *w = LIST_ENTRY(part, struct window, ahead);
@@ -96,7 +226,7 @@ static void count_in(struct window *w, struct window_share *s)
 /* Counts the expected bytes of the body, up to a window: more need not be known. */
 static void count_rest(struct window *w, struct window_share *s)
 {
-	uint64_t rest = ahead_least(s->length > s->came ? s->length - s->came : 0, w->limit);
+	uint64_t rest = least(s->length > s->came ? s->length - s->came : 0, w->limit);
 
 	w->rest += rest - s->rest;
 	s->rest = rest;
@@ -112,7 +242,7 @@ static uint64_t enough(const struct window *w)
  * it than at the beginning. */
 static void trim(struct window *w)
 {
-	w->size = (uint32_t)ahead_least(w->size, enough(w));
+	w->size = (uint32_t)least(w->size, enough(w));
 }
 
 /* Widens the window to size, as far as there is room in the worker's sum; whole: or not at all. */
@@ -133,10 +263,10 @@ static bool widen_to(struct window *w, uint64_t size, bool whole)
 /* Sets the first window of an upload: START, or more if the path took more before. */
 static void window_begin(struct window *w)
 {
-	uint64_t most = ahead_least(w->limit - w->lent, enough(w)), size = ahead_least(START, most);
+	uint64_t most = least(w->limit - w->lent, enough(w)), size = least(START, most);
 
 	w->narrow_for = size > w->size && !widen_to(w, size, true) ? w->came + 1 : 0;
-	size = ahead_least(w->grown, most);
+	size = least(w->grown, most);
 	if (w->narrow_for == 0 && size > w->size)
 		widen_to(w, size, false);
 }
@@ -167,8 +297,8 @@ bool window_share(struct window *w, struct window_share *s)
 		return false;
 	even = rest / (2 * w->nlong - 1);
 	rest = others < rest ? rest - others : 0;
-	size = ahead_least(w->size, even > START ? even : START);
-	size = ahead_least(size, rest - rest / LEFT_PART);
+	size = least(w->size, even > START ? even : START);
+	size = least(size, rest - rest / LEFT_PART);
 	if (size <= s->size || size <= FREE)
 		return false;
 	w->shares += (uint32_t)size - s->size;
@@ -204,7 +334,7 @@ void window_asked(struct window *w, uint64_t now_ms)
 void window_answered(struct window *w, uint64_t now_ms)
 {
 	if (w->asked)
-		w->rtt_ms = ahead_least(w->rtt_ms, now_ms - w->asked_ms);
+		w->rtt_ms = least(w->rtt_ms, now_ms - w->asked_ms);
 	w->asked = false;
 }
 
@@ -212,10 +342,10 @@ static bool window_grow(struct window *w, uint64_t want)
 {
 	uint32_t was = w->size;
 
-	want = ahead_least(want, w->size + room_of(w));
+	want = least(want, w->size + room_of(w));
 	if (want > w->grown)
 		w->grown = (uint32_t)want;
-	want = ahead_least(want, w->size + w->rest - ahead_least(w->told, w->rest));
+	want = least(want, w->size + w->rest - least(w->told, w->rest));
 	if (want > w->size)
 		widen_to(w, want, false);
 	w->asks = w->asks || w->size > was;
@@ -276,7 +406,7 @@ bool window_in_the_way(const struct window *w)
 
 bool window_lend(struct window *w, struct window_share *s)
 {
-	size_t n = (size_t)ahead_least(s->held - s->lent, room_of(w));
+	size_t n = (size_t)least(s->held - s->lent, room_of(w));
 
 	if (n > 0)
 		n = (size_t)ahead_take(w->sum, &w->ahead, 0, n, false);
@@ -288,7 +418,7 @@ bool window_lend(struct window *w, struct window_share *s)
 
 static void let_go(struct window *w, struct window_share *s, size_t n)
 {
-	size_t back = (size_t)ahead_least(n, s->lent);
+	size_t back = (size_t)least(n, s->lent);
 
 	s->held -= n;
 	w->held -= n;
@@ -301,7 +431,7 @@ bool window_taken(struct window *w, struct window_share *s, size_t n, uint64_t n
 {
 	bool grew;
 
-	let_go(w, s, (size_t)ahead_least(n, s->held));
+	let_go(w, s, (size_t)least(n, s->held));
 	grew = measure(w, now_ms);
 	trim(w);
 	window_settle(w);

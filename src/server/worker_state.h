@@ -11,7 +11,7 @@
 #include "files/files.h"
 #include "http/date.h"
 #include "ipc/ctl.h"
-#include "proto/ahead.h"
+#include "proto/window.h"
 #include "request/pace.h"
 #include "server/access_logs.h"
 #include "server/dispatch.h"

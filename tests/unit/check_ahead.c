@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "proto/ahead.h"
+#include "proto/window.h"
 #include "unit.h"
 
 enum { MIB = 1 << 20, SUM = 128 * MIB, CLIENTS = 12, PARTS = 200 };

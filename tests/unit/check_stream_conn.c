@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "conn/stream_conn.h"
 #include "net/tcp.h"
-#include "proto/ahead.h"
+#include "proto/window.h"
 #include "request/req.h"
 #include "share/account.h"
 #include "tools/route_build.h"

@@ -11,8 +11,8 @@
 #include "base/assert.h"
 #include "base/counters.h"
 #include "base/pool.h"
-#include "proto/ahead.h"
 #include "proto/proto.h"
+#include "proto/window.h"
 #include "tools/route_build.h"
 
 static struct pool blocks;
