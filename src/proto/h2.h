@@ -1,8 +1,8 @@
 /*
- * h2: HTTP/2 (RFC 9113) on a nghttp2 session; shared parts. h2.c: the session;
- * h2_recv.c: the frames received; h2_stream.c: from headers to a request and from its reply to a
- * response; h2_window.c: the peer's credit; h2_out.c: the headers of responses, the bytes, the
- * ends. Outside proto/ only h2_open() is known.
+ * h2: HTTP/2 (RFC 9113) on a nghttp2 session; shared parts. h2.c: the session; h2_recv.c: the
+ * frames received, and their headers; h2_stream.c: a request and its response, and the peer's
+ * credit; h2_out.c: the headers of responses, the bytes, the ends. Outside proto/ only h2_open() is
+ * known.
  */
 #pragma once
 
@@ -123,34 +123,19 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* Copies a decoded header into the request's arena. 0, or -1 when memory is out. */
-int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value);
+/* Takes :protocol (RFC 8441, 4). */
+void h2_stream_protocol(struct h2d_req *req, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
 /* A piece of its body came. */
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n);
 enum proto_why h2_stream_why(const struct h2_stream *s);
-/* Frees kept stream memory at a worker's end. */
-void h2_stream_fini(void);
-
-/* h2_window.c */
-
-/* The header section of s came: expects its body. */
-void h2_window_expect(struct h2_stream *s);
-/* All of the body of s will be taken. */
-void h2_window_widen(struct h2_stream *s);
-/* n bytes of the body of s came, not yet taken; n of those were taken. */
-void h2_window_came(struct h2_stream *s, size_t n);
-void h2_window_taken(struct h2_stream *s, size_t n);
 /* Announces credit for free memory; eager: the window is wider than before. */
 void h2_window_give(struct h2 *h2, bool eager);
-/* Makes sure that streams other than untaken ones can send. False: there is no room for that, and s
- * holds some of it. */
-bool h2_window_make_way(struct h2_stream *s);
 /* A PING was answered. False: none of these. */
 bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
-/* The stream is over. */
-void h2_window_leave(struct h2_stream *s);
+/* Frees kept stream memory at a worker's end. */
+void h2_stream_fini(void);
 
 /* h2_look.c */
 const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *late);

@@ -1,9 +1,16 @@
-/* h2_stream: one stream and its request: headers in, reply out (RFC 9113, 8). */
+/*
+ * h2_stream: one stream and its request: its head, its reply (RFC 9113, 8), and the credit for its
+ * body, by window.c, with PINGs to measure the path. All credit is given here: nghttp2 only counts
+ * it.
+ */
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/pool.h"
 #include "http/authority.h"
 #include "proto/h2.h"
-#include "request/handler_rule.h"
+#include "request/handler_call.h"
 
 enum {
 	STREAMS_KEPT = 4096,
@@ -23,6 +30,131 @@ void h2_trim(void)
 void h2_stream_fini(void)
 {
 	pool_fini(&pool);
+}
+
+/* --- credit ----------------------------------------------------------------------------------- */
+
+static const uint8_t probe[8] = { 'h', '2', 'd', 'w', 'i', 'd', 't', 'h' };
+
+/* The window, with the credit that the client has. */
+static struct window *window_of(struct h2 *h2)
+{
+	int32_t told = nghttp2_session_get_local_window_size(h2->session);
+
+	h2->window.told = told > 0 ? (uint32_t)told : 0;
+	return &h2->window;
+}
+
+static void give(struct h2 *h2, int32_t id, uint32_t n)
+{
+	nghttp2_submit_window_update(h2->session, NGHTTP2_FLAG_NONE, id, (int32_t)n);
+	h2->host->wake(h2->host);
+}
+
+void h2_window_give(struct h2 *h2, bool eager)
+{
+	const struct window *w = window_of(h2);
+	uint32_t n = window_due(w->size, w->held - w->lent, w->told, eager);
+
+	if (n > 0)
+		give(h2, 0, n);
+}
+
+static void give_stream(struct h2_stream *s, bool eager)
+{
+	uint32_t size = s->share.size > 0 ? s->share.size : NGHTTP2_INITIAL_WINDOW_SIZE, n;
+
+	if (s->peer_done)
+		return;
+	n = window_due(size, s->share.held,
+		nghttp2_session_get_stream_local_window_size(s->h2->session, s->id), eager);
+	if (n > 0)
+		give(s->h2, s->id, n);
+}
+
+/* Announces the wider window, and the shares that may grow. */
+static void widened(struct h2 *h2)
+{
+	h2_window_give(h2, true);
+	LIST_FOREACH(node, &h2->streams) {
+		struct h2_stream *s = LIST_ENTRY(node, struct h2_stream, node);
+
+		if (window_share(&h2->window, &s->share))
+			give_stream(s, true);
+	}
+}
+
+static void h2_window_ask(struct h2 *h2)
+{
+	if (!h2->window.asks || h2->window.asked)
+		return;
+	window_asked(&h2->window, h2->now_ms);
+	nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, probe);
+	h2->host->wake(h2->host);
+}
+
+bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
+{
+	bool asked = h2->window.asked && memcmp(opaque, probe, sizeof(probe)) == 0;
+
+	if (asked)
+		window_answered(&h2->window, h2->now_ms);
+	return asked;
+}
+
+static void h2_window_expect(struct h2_stream *s)
+{
+	window_expect(&s->h2->window, &s->share);
+	h2_window_ask(s->h2);
+}
+
+static void h2_window_widen(struct h2_stream *s)
+{
+	if (window_widen(window_of(s->h2), &s->share))
+		widened(s->h2);
+}
+
+static void h2_window_came(struct h2_stream *s, size_t n)
+{
+	if (window_came(window_of(s->h2), &s->share, n, s->h2->now_ms))
+		widened(s->h2);
+	h2_window_ask(s->h2);
+}
+
+static void h2_window_taken(struct h2_stream *s, size_t n)
+{
+	if (window_taken(window_of(s->h2), &s->share, n, clock_ms()))
+		widened(s->h2);
+	h2_window_ask(s->h2);
+	h2_window_give(s->h2, false);
+	give_stream(s, false);
+}
+
+static bool h2_window_make_way(struct h2_stream *s)
+{
+	struct h2 *h2 = s->h2;
+
+	if (h2->nstreams < 2)
+		return true;
+	LIST_FOREACH(node, &h2->streams) {
+		struct h2_stream *other = LIST_ENTRY(node, struct h2_stream, node);
+
+		if (!window_in_the_way(&h2->window))
+			return true;
+		if (window_lend(window_of(h2), &other->share))
+			h2_window_give(h2, false);
+	}
+	return !window_in_the_way(&h2->window) || s->share.held == s->share.lent;
+}
+
+/* Bytes that a handler has not taken lose their owner at its end. */
+static void h2_window_leave(struct h2_stream *s)
+{
+	if (s->share.length == 0)
+		return;
+	if (window_leave(window_of(s->h2), &s->share))
+		widened(s->h2);
+	h2_window_give(s->h2, false);
 }
 
 /* --- the stream seam -------------------------------------------------------------------------- */
@@ -204,6 +336,12 @@ static const struct stream_ops connect_ops = {
 	.tunnel = connect_tunnel,
 };
 
+void h2_stream_protocol(struct h2d_req *req, struct slice value)
+{
+	if (slice_eq(value, SLICE("websocket")))
+		req->stream = &connect_ops;
+}
+
 /* --- its life --------------------------------------------------------------------------------- */
 
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id)
@@ -272,105 +410,6 @@ enum proto_why h2_stream_why(const struct h2_stream *s)
 	if (s->waiting)
 		return PROTO_WHY_SOURCE;
 	return h2_out_closed(s, 0) ? PROTO_WHY_WINDOW : PROTO_WHY_SEND;
-}
-
-static int h2_stream_copy(struct h2d_req *req, struct slice *to, struct slice value)
-{
-	*to = arena_dup(&req->arena, value);
-	return to->p != NULL ? 0 : -1;
-}
-
-/* The constant replaces a value of the same bytes: usually no copy is needed. */
-static int copy_unless(
-	struct h2d_req *req, struct slice *to, struct slice value, struct slice constant)
-{
-	if (!slice_eq(value, constant))
-		return h2_stream_copy(req, to, value);
-	*to = constant;
-	return 0;
-}
-
-/* RFC 8441, 4: :protocol. */
-static __attribute__((cold, noinline)) int take_protocol(struct h2d_req *req, struct slice value)
-{
-	if (slice_eq(value, SLICE("websocket")))
-		req->stream = &connect_ops;
-	return 0;
-}
-
-/* RFC 9113, 8.3.1; nghttp2 has checked that they are known, unique and in front. */
-static int pseudo_field(struct h2d_req *req, struct slice name, struct slice value)
-{
-	req->head_size += name.n + value.n + 32;
-	if (req->head_size > req->env->conf.header_size)
-		req->head_too_large = true;
-	switch (name.p[1]) {
-	case 'm':
-		return copy_unless(req, &req->method_text, value, SLICE("GET"));
-	case 's':
-		return copy_unless(
-			req, &req->scheme, value, value.n == 4 ? SLICE("http") : SLICE("https"));
-	case 'a':
-		return h2_stream_copy(req, &req->authority, value);
-	case 'p':
-		return slice_eq(name, SLICE(":path")) ? h2_stream_copy(req, &req->target, value)
-						      : take_protocol(req, value);
-	default:
-		return 0;
-	}
-}
-
-/* Makes *s the bytes of an equal header, or else a copy. */
-static int share(struct h2d_req *req, struct slice *s, bool is_name)
-{
-	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++) {
-		struct slice have = is_name ? f->name : f->value;
-
-		if (have.n == s->n && memcmp(have.p, s->p, s->n) == 0) {
-			*s = have;
-			return 0;
-		}
-	}
-	*s = arena_dup(&req->arena, *s);
-	return s->p != NULL ? 0 : -1;
-}
-
-/*
- * A header of a request that has filled its first memory: one byte on the wire can mean kilobytes
- * (RFC 7541, 6.1), again and again, and they are held as long as the stream waits. Not inline: most
- * requests never come here.
- */
-static __attribute__((noinline)) int add_shared(
-	struct h2d_req *req, struct slice name, struct slice value)
-{
-	if (share(req, &name, true) < 0 || share(req, &value, false) < 0)
-		return -1;
-	return req_field_add(req, name, value);
-}
-
-/*
- * Copied, because references on HPACK's own buffers cost more than their few bytes: on_header()
- * took 644 instructions per request of five headers with references, 513 with copies (callgrind).
- */
-int h2_stream_field(struct h2_stream *s, struct slice name, struct slice value)
-{
-	struct h2d_req *req = &s->req;
-	char *p;
-
-	if (name.p[0] == ':')
-		return pseudo_field(req, name, value);
-	if (req->arena.chunks != NULL)
-		return add_shared(req, name, value);
-	p = arena_alloc(&req->arena, value.n + name.n + 2);
-	if (p == NULL)
-		return -1;
-	memcpy(p, value.p, value.n);
-	p[value.n] = '\0';
-	value.p = p;
-	p += value.n + 1;
-	memcpy(p, name.p, name.n);
-	p[name.n] = '\0';
-	return req_field_add(req, slice_of(p, name.n), value);
 }
 
 /* RFC 9113, 8.3.1: Host replaces an absent :authority. False: they differ, or Host is empty. */
