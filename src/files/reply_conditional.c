@@ -12,7 +12,7 @@
 #include "http/cond.h"
 #include "http/mime.h"
 #include "http/range.h"
-#include "request/handler_rule.h"
+#include "request/handler_call.h"
 #include "request/trace.h"
 
 enum {

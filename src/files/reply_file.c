@@ -18,7 +18,7 @@
 #include "http/mime.h"
 #include "http/path.h"
 #include "request/gate.h"
-#include "request/handler_rule.h"
+#include "request/handler_call.h"
 #include "request/trace.h"
 
 static void reply_found(struct h2d_req *req, const struct reply_conditional *r, struct slice path,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "request/handler_rule.h"
+#include "request/handler_call.h"
 
 const struct proto_why_row proto_whys[PROTO_WHYS] = {
 #define PROTO_WHY(name, text, wait, help) { text, PROTO_##wait },

@@ -5,7 +5,7 @@
 #include "request/handler_choice.h"
 
 #include "base/log.h"
-#include "request/handler_rule.h"
+#include "request/handler_call.h"
 #include "request/req_client.h"
 #include "request/trace.h"
 

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include "req_unit.h"
-#include "request/handler_rule.h"
 #include "states_unit.h"
 
 static int finished;

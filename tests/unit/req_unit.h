@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/counters.h"
+#include "request/handler_call.h"
 #include "request/req_body.h"
 #include "request/req_field.h"
 #include "tools/route_build.h"
