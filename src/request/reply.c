@@ -16,6 +16,15 @@
 #include "request/req_id.h"
 #include "request/trace.h"
 
+const struct states req_states = {
+	.of = "request",
+	.n = REQ_STATES,
+	.rows = {
+#define REQ_STATE(name, next, help) { #name, next },
+#include "request/req_state.def"
+	},
+};
+
 static struct slice digits(uint64_t v, char buf[20])
 {
 	char *p = buf + 20;

@@ -97,9 +97,7 @@ static void wrong(struct h2d_req *req, const struct err *err, bool target)
 /* By the request's length; some of it may have come. */
 static bool is_too_large(const struct h2d_req *req)
 {
-	uint64_t max = req->location->body_size;
-
-	return max > 0 && req->body_length != BODY_UNKNOWN && req->body_length > max;
+	return req->body_length != BODY_UNKNOWN && req->body_length > req_body_max(req);
 }
 
 static void too_large(struct h2d_req *req)
@@ -121,6 +119,20 @@ static bool own_params(struct h2d_req *req)
 			return false;
 	}
 	return true;
+}
+
+struct slice req_record_route_name(const struct route_table *routes, uint32_t route)
+{
+	static const struct slice own[REQ_ROUTE_ROWS] = {
+		[REQ_ROUTE_NONE] = SLICE_LIT("none"),
+		[REQ_ROUTE_FILES] = SLICE_LIT("files"),
+		[REQ_ROUTE_HEALTH] = SLICE_LIT("health"),
+	};
+
+	if (route < REQ_ROUTE_ROWS)
+		return own[route];
+	H2D_ASSERT(route - REQ_ROUTE_ROWS < routes->nroutes);
+	return slice_str(routes->routes[route - REQ_ROUTE_ROWS].pattern);
 }
 
 /* The handler was chosen. */
@@ -177,17 +189,6 @@ static void req_cut(struct h2d_req *req)
 {
 	req_body_over(req);
 	req->stream->cut(req);
-}
-
-/* Bytes of a body are lost; later ones would be mistaken for them. */
-static void lose_bytes(struct h2d_req *req, const struct err *err)
-{
-	if (!req->reply.ready) {
-		req_refuse(req, err->status);
-		return;
-	}
-	req_fault(req, err);
-	req_cut(req);
 }
 
 void req_refuse(struct h2d_req *req, int status)
@@ -279,16 +280,16 @@ void req_start(struct h2d_req *req)
 	}
 }
 
-void req_body(struct h2d_req *req, const void *data, size_t n)
+void req_lose(struct h2d_req *req, const struct err *err, size_t n)
 {
-	const struct err *err = req_body_came(req, data, &n);
-
-	if (err == NULL)
-		return;
-	if (err == ERR_BODY_TOO_LARGE)
+	if (err == ERR_BODY_TOO_LARGE) {
 		too_large(req);
-	else
-		lose_bytes(req, err);
+	} else if (!req->reply.ready) {
+		req_refuse(req, err->status);
+	} else {
+		req_fault(req, err);
+		req_cut(req);
+	}
 	req->stream->consume(req, n);
 }
 
@@ -317,9 +318,38 @@ void req_sent_all(struct h2d_req *req)
 	req->complete = true;
 }
 
+static void count_gone(const struct h2d_req *req)
+{
+	COUNT(requests_live, -1);
+	/* Requests to admin listeners do not count. */
+	if (req->conn != NULL && req->conn->admin) {
+		COUNT(requests_admin, 1);
+		return;
+	}
+	COUNT(requests, 1);
+	if (!req->complete)
+		COUNT(requests_aborted, 1);
+	if (!req->reply.ready)
+		return;
+	switch (req->reply.status / 100) {
+	case 2:
+		COUNT(responses_2xx, 1);
+		break;
+	case 3:
+		COUNT(responses_3xx, 1);
+		break;
+	case 4:
+		COUNT(responses_4xx, 1);
+		break;
+	default:
+		COUNT(responses_5xx, 1);
+	}
+}
+
 void req_fini(struct h2d_req *req)
 {
 	req_go(req, REQ_GONE);
+	count_gone(req);
 	if (req->gate != NULL)
 		gate_leave(req);
 	req_body_leave(req);

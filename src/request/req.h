@@ -17,7 +17,6 @@
 #include "base/states.h"
 #include "event/loop.h"
 #include "http/field.h"
-#include "request/body_queue.h"
 #include "request/reply.h"
 #include "request/req_record.h"
 #include "rules/route.h"
@@ -58,6 +57,29 @@ struct stream_ops {
 	 * until the end of content ends both.
 	 */
 	void (*tunnel)(struct h2d_req *req);
+};
+
+/*
+ * Bytes of the largest pieces. Pieces end at multiples of it in the body, so that a body written
+ * unchanged begins each piece on a page of the file: across two, it costs twice as much.
+ */
+enum { BODY_PIECE = 64 << 10 };
+
+struct body_piece {
+	struct body_piece *next;
+	size_t n, cap;
+	bool pooled;
+	char bytes[];
+};
+
+/* Empty when zeroed. */
+struct body_queue {
+	struct body_piece *first, *last;
+	size_t n;       /* bytes in it */
+	size_t cost;    /* memory of its pieces */
+	size_t batch;   /* bytes in it when all were taken: as many may come again */
+	uint64_t total; /* bytes put in so far */
+	bool ended;     /* the end of the body came, too */
 };
 
 struct req_hook; /* request/req_body.h */
@@ -280,8 +302,12 @@ struct h2d_req {
 void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn *conn,
 	const struct stream_ops *stream);
 
-/* The only writer of req->state: asserts the predecessor, counts. */
-void req_go(struct h2d_req *req, enum req_state state);
+/* The only writer of req->state: asserts the predecessor. */
+static inline void req_go(struct h2d_req *req, enum req_state state)
+{
+	STATES_STEP(&req_states, req->state, state);
+	req->state = state;
+}
 
 /* The header section is complete: finds the route, calls the handler. A reply may follow at once.
  */
@@ -294,14 +320,14 @@ void req_start(struct h2d_req *req);
  */
 void req_refuse(struct h2d_req *req, int status);
 
-/* A piece of request body; its end is req_body_end(). */
-void req_body(struct h2d_req *req, const void *data, size_t n);
+/*
+ * n bytes of its body, without credit, are lost for err; later ones would be mistaken for them.
+ * Refuses the request, or cuts off the reply.
+ */
+void req_lose(struct h2d_req *req, const struct err *err, size_t n);
 
 /* Takes back an unsent reply, so that the request can be refused. */
 void req_retract(struct h2d_req *req);
-
-/* Logs a mistake of the peer, because the access log has only the status, and notes it. */
-void req_fault(struct h2d_req *req, const struct err *err);
 
 /* For sources: bytes may be ready again. */
 void req_resume(struct h2d_req *req);

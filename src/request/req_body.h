@@ -10,6 +10,32 @@
 extern const struct states req_body_states;
 
 /*
+ * body_queue: bytes of a request body that are not taken yet, in order. A request has one:
+ * req_body.c puts bytes in, and takes them out unless a hook does. No credit is given for bytes in
+ * it, so the peer's window bounds it. Single bytes share memory: they cost at most about twice
+ * their number.
+ */
+
+/* Appends a copy of bytes. Returns how many: all, unless memory is out. */
+size_t body_queue_put(struct body_queue *q, const void *data, size_t n);
+
+/* Takes the first piece, for the caller to free; NULL: none. */
+struct body_piece *body_queue_take(struct body_queue *q);
+
+/* Takes all pieces, a list for the caller to free; *n: bytes in them. */
+struct body_piece *body_queue_take_all(struct body_queue *q, size_t *n);
+
+/* Frees such a list, or a piece. On the loop's thread. */
+void body_pieces_free(struct body_piece *pieces);
+
+/* Frees all pieces. Returns their bytes: that much credit was not given. */
+size_t body_queue_clear(struct body_queue *q);
+
+/* Gives kept memory back; at a worker's end. */
+void body_queue_trim(void);
+void body_queue_fini(void);
+
+/*
  * A module that works for a handler on its request, and takes the pieces of the body from
  * body_queue itself: it gives their credit back, and body_queue.ended marks the last.
  */
@@ -64,6 +90,15 @@ static inline bool req_is_in_line(const struct h2d_req *req)
  * yet.
  */
 const struct err *req_body_came(struct h2d_req *req, const void *data, size_t *n);
+
+/* Takes a piece of request body; its end is req_body_end(). */
+static inline void req_body(struct h2d_req *req, const void *data, size_t n)
+{
+	const struct err *err = req_body_came(req, data, &n);
+
+	if (err != NULL)
+		req_lose(req, err, n);
+}
 
 /* A trailer came, before the end; its bytes live for the call. NULL, or why the request must be
  * refused. RFC 9110, 6.5.1: dropped unless the body is being taken. */

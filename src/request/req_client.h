@@ -13,6 +13,13 @@ static inline const struct addr *req_client(const struct h2d_req *r)
 	return r->client != NULL ? r->client : &r->conn->peer;
 }
 
+/* Logs a mistake of the peer, because the access log has only the status, and notes it. */
+static inline void req_fault(struct h2d_req *r, const struct err *err)
+{
+	err_log(err, req_client(r));
+	req_record_error(&r->record, err);
+}
+
 /* True if the client used TLS, up to h2d or a trusted proxy. */
 static inline bool req_client_https(const struct h2d_req *r)
 {

@@ -8,7 +8,7 @@
 
 #include "base/counters.h"
 #include "conn/stream_conn.h"
-#include "request/body_queue.h"
+#include "request/req_body.h"
 
 enum {
 	LEAST = 256, /* connections, or work; less is not worth a walk over the heap */

@@ -11,8 +11,7 @@
 #include "http/multipart.h"
 #include "http/upload.h"
 #include "image/etag.h"
-#include "request/body.h"
-#include "request/body_queue.h"
+#include "request/req_body.h"
 #include "store/store_dir.h"
 #include "store/store_quota.h"
 

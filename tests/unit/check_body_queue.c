@@ -1,7 +1,7 @@
 /*
  * check_body_queue: bytes in order, what it costs to hold them, and what clearing says of them.
  */
-#include "request/body_queue.h"
+#include "request/req_body.h"
 
 #include <string.h>
 
