@@ -1,58 +1,17 @@
 /*
- * store: the calls of h2d/handler.h that store and remove files (h2d_store…): reads the request,
- * chooses its plan, and sets its hook. Never blocks.
+ * store: the calls of h2d/handler.h that store and remove files (h2d_store…): reads the request and
+ * chooses its plan. Never blocks.
  */
 #include "store/store.h"
 
 #include <stdlib.h>
 
 #include "base/counters.h"
-#include "request/gate.h"
 #include "request/handler_call.h"
 
 /* Memory for the paths and descriptions of a form's files, with names of any legal length; the
  * request's own is left to its handler. */
 enum { ARENA_CAP = 8 << 20 };
-
-/* --- the request's side ----------------------------------------------------------------------- */
-
-static void pump_task(struct task *t)
-{
-	store_pump(LIST_ENTRY(t, struct store, pump));
-}
-
-/* Reads the body when the turn ends: pieces that come together are written together. */
-static void on_body(struct h2d_req *req)
-{
-	struct store *s = req->hook_state;
-
-	loop_at_turn_end(s->files->loop, &s->pump);
-}
-
-static void on_gone(struct h2d_req *req)
-{
-	struct store *s = req->hook_state;
-	size_t n;
-
-	/* Refused, say for its body, before its writers are known: the gate's answer would find s
-	 * freed. */
-	if (req->gate != NULL)
-		gate_leave(req);
-	if (s->taken > 0)
-		req->stream->consume(req, s->taken);
-	if (s->plan->steps[STORE_KEEP].run != NULL) {
-		s->work.rest = body_queue_take_all(&req->body_queue, &n);
-		req->stream->consume(req, n);
-	}
-	store_leave(s);
-}
-
-static const struct req_hook upload_hook = { on_body, on_gone }, removal_hook = { NULL, on_gone };
-
-static bool takes_body(const struct store_plan *plan)
-{
-	return plan->steps[STORE_TAKE].run != NULL;
-}
 
 /* --- the request ------------------------------------------------------------------------------ */
 
@@ -167,8 +126,6 @@ static struct store *new_store(
 	if (s == NULL)
 		return NULL;
 	arena_init(&s->arena, NULL, 0, ARENA_CAP);
-	task_init(&s->pump, pump_task);
-	timer_init(&s->gather, store_gathered);
 	s->req = req;
 	s->done = done;
 	s->plan = plan;
@@ -179,7 +136,6 @@ static struct store *new_store(
 	s->root = s->disk->trees[req->site->root].root;
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
-	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
 	s->work.at.fd = s->work.at.to = s->work.at.lock = s->work.quota.fd = -1;
 	s->work.at.depth = req->site->uploads_depth;
 	s->work.job = &s->job;
@@ -259,7 +215,7 @@ static const struct err *check_request(struct store *s, struct slice name, struc
 	if (err != NULL)
 		return err;
 	copy_etags(s);
-	err = takes_body(s->plan) ? check_body(s) : NULL;
+	err = store_takes_body(s->plan) ? check_body(s) : NULL;
 	return err == NULL && is_form ? check_form(s) : err;
 }
 
@@ -271,13 +227,13 @@ static void start_upload(struct h2d_req *req, const struct store_plan *plan, str
 
 	HANDLER_MUST(req, req->owes, STORE);
 	HANDLER_MUST(req, req->hook == NULL, STORES);
-	HANDLER_MUST(req, !takes_body(plan) || req_body_is_whole(req), REST);
+	HANDLER_MUST(req, !store_takes_body(plan) || req_body_is_whole(req), REST);
 	s = new_store(req, plan, done);
 	if (s == NULL) {
 		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
 		return;
 	}
-	req_hook(req, takes_body(plan) ? &upload_hook : &removal_hook, s);
+	store_hook(s);
 	err = check_request(s, name, token);
 	/* The client may request a resumable upload, and did not. */
 	if (plan == &store_resumable && s->work.part == NULL)

@@ -131,9 +131,10 @@ void store_sweep_look(struct files *f, const struct sites *sites);
 extern const struct store_plan store_whole, store_form, store_resumable;
 extern const struct store_plan store_look, store_cancel, store_remove;
 
-/* Takes s from its thread and continues by the plan. */
-void store_came_back(struct job *j);
-/* Gives the body's pieces to a thread, once they are enough or all. */
-void store_pump(struct store *s);
-/* Gives the body's pieces to a thread: no more came in time. */
-void store_gathered(struct timer *gather);
+static inline bool store_takes_body(const struct store_plan *plan)
+{
+	return plan->steps[STORE_TAKE].run != NULL;
+}
+
+/* s works on its request from now on. */
+void store_hook(struct store *s);

@@ -44,9 +44,8 @@ static int open_folder(struct store *s)
 /* True if later steps need the open files. A resumable upload may have more to keep. */
 static bool goes_on(const struct store *s)
 {
-	return s->state != STORE_KEEP && s->plan->steps[STORE_TAKE].run != NULL &&
-	       store_ok(s->result) && !s->work.changed &&
-	       (s->work.part != NULL || !job_unwanted(&s->job));
+	return s->state != STORE_KEEP && store_takes_body(s->plan) && store_ok(s->result) &&
+	       !s->work.changed && (s->work.part != NULL || !job_unwanted(&s->job));
 }
 
 static void close_all(struct store *s)

@@ -4,11 +4,12 @@
  * client and costs no memory.
  */
 #include "base/clock.h"
+#include "request/gate.h"
 #include "store/store.h"
 
 /*
  * A job has two changes of threads, so a fast client's pieces gather: at most half of what a client
- * may send ahead (H1_WINDOW, and the first of h2_window.c), or it would wait.
+ * may send ahead (H1_WINDOW, and AHEAD_FIRST), or it would wait.
  */
 enum { GATHER = 256 << 10, GATHER_MS = 1 };
 
@@ -29,7 +30,7 @@ static void take_all(struct store *s)
 	store_submit(s, q->ended ? STORE_SEAL : STORE_TAKE);
 }
 
-void store_gathered(struct timer *gather)
+static void store_gathered(struct timer *gather)
 {
 	struct store *s = LIST_ENTRY(gather, struct store, gather);
 
@@ -37,7 +38,7 @@ void store_gathered(struct timer *gather)
 		take_all(s);
 }
 
-void store_pump(struct store *s)
+static void store_pump(struct store *s)
 {
 	const struct body_queue *q = &s->req->body_queue;
 
@@ -49,7 +50,7 @@ void store_pump(struct store *s)
 		timer_arm(&s->files->loop->wheel, &s->gather, clock_ms() + GATHER_MS);
 }
 
-void store_came_back(struct job *j)
+static void store_came_back(struct job *j)
 {
 	struct store *s = LIST_ENTRY(j, struct store, job);
 	size_t n = s->taken;
@@ -68,6 +69,47 @@ void store_came_back(struct job *j)
 		store_fail(s, s->result);
 	else
 		s->plan->steps[s->state].then(s);
+}
+
+static void pump_task(struct task *t)
+{
+	store_pump(LIST_ENTRY(t, struct store, pump));
+}
+
+/* Reads the body when the turn ends: pieces that come together are written together. */
+static void on_body(struct h2d_req *req)
+{
+	struct store *s = req->hook_state;
+
+	loop_at_turn_end(s->files->loop, &s->pump);
+}
+
+static void on_gone(struct h2d_req *req)
+{
+	struct store *s = req->hook_state;
+	size_t n;
+
+	/* Refused, say for its body, before its writers are known: the gate's answer would find s
+	 * freed. */
+	if (req->gate != NULL)
+		gate_leave(req);
+	if (s->taken > 0)
+		req->stream->consume(req, s->taken);
+	if (s->plan->steps[STORE_KEEP].run != NULL) {
+		s->work.rest = body_queue_take_all(&req->body_queue, &n);
+		req->stream->consume(req, n);
+	}
+	store_leave(s);
+}
+
+void store_hook(struct store *s)
+{
+	static const struct req_hook upload = { on_body, on_gone }, removal = { NULL, on_gone };
+
+	task_init(&s->pump, pump_task);
+	timer_init(&s->gather, store_gathered);
+	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
+	req_hook(s->req, store_takes_body(s->plan) ? &upload : &removal, s);
 }
 
 /* --- after a step ----------------------------------------------------------------------------- */
