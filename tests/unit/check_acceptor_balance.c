@@ -1,10 +1,7 @@
 /* check_acceptor_balance: who has fewest, and whose source it is. */
 #include "server/acceptor.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { SLOTS = 8, SOURCES = 4000 };
 
@@ -203,5 +200,3 @@ TEST(peers_without_an_address_take_turns)
 	for (int i = 0; i < 2 * SLOTS; i++)
 		ck_assert_int_eq(acceptor_balance_pick(&b, choices, SLOTS, &peer), i % SLOTS);
 }
-
-UNIT_MAIN_PURE("acceptor_balance")

@@ -4,10 +4,6 @@
  */
 #include "server/acceptor.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "ipc/ctl.h"
 #include "unit.h"
 
@@ -20,7 +16,7 @@ static void show(void)
 	worker.load = BOARD_LOAD_OF(taken, live);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	memset(&in, 0, sizeof(in));
 	memset(&worker, 0, sizeof(worker));
@@ -29,7 +25,7 @@ static void setup(void)
 	acceptor_inbox_behind(&in, (struct board_worker){ &worker, 1 });
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	while (in.nhand > 0)
 		close(in.hand[--in.nhand].fd);
@@ -234,7 +230,3 @@ TEST(a_look_at_the_wrong_moment_passes)
 		show();
 	}
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("acceptor_inbox")

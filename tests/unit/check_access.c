@@ -115,5 +115,3 @@ TEST_ROWS(a_list, lists)
 	ck_assert_msg(access_allows(&a, &peer) == lists[_i].allowed, "\"%s\": %s", lists[_i].rules,
 		lists[_i].peer);
 }
-
-UNIT_MAIN("access")

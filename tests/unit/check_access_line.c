@@ -1,11 +1,8 @@
 /* check_access_line: what each format says of a request, escaping, and where pieces are cut. */
 #include "server/access_logs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 static struct access_line line;
 static const struct route rows[] = { { .pattern = "/a/{\"x\"}" } };
@@ -17,7 +14,7 @@ static struct field fields[2];
 static struct h2d_req req;
 static char text[ACCESS_LINE_MAX + 1];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	setenv("TZ", "UTC", 1);
 	clock_set(5000000, (struct timespec){ .tv_sec = 784111777, .tv_nsec = 7999999 });
@@ -216,7 +213,3 @@ TEST(stamps)
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_JSON), "T08:49:38.000Z"));
 	ck_assert_ptr_nonnull(strstr(made(ACCESS_COMBINED), ":08:49:38 +0000]"));
 }
-
-UNIT_FIXTURE(setup, NULL)
-
-UNIT_MAIN_PURE("access_line")

@@ -1,14 +1,9 @@
 /* check_access_log: lines are gathered, flushed and written whole, however long they are. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "loop_unit.h"
 #include "server/access_logs.h"
-#include "unit.h"
 
-static struct loop loop;
 static struct access_log logfile;
 static int fds[2];
 static const struct route_table routes;
@@ -22,10 +17,9 @@ static char text[1 << 18];
 static const enum access_format formats[] = { ACCESS_COMBINED, ACCESS_COMBINED_VHOST, ACCESS_JSON,
 	ACCESS_SHORT };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	setenv("TZ", "UTC", 1);
-	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
 	clock_set(5000000, (struct timespec){ .tv_sec = 784111777, .tv_nsec = 7999999 });
 	ck_assert(addr_parse_host(AF_INET, SLICE("192.0.2.7"), &conn.peer));
@@ -39,10 +33,9 @@ static void setup(void)
 		.reply.status = 200 };
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	access_log_fini(&logfile);
-	loop_fini(&loop);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -107,7 +100,3 @@ TEST_ROWS(worst_case, formats)
 	free(got);
 	fclose(in);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("access_log")

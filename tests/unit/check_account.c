@@ -1,6 +1,5 @@
 /* check_account: which clients share an account, whose place goes to another, and what each may
  * hold of a budget. */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "share/account.h"
@@ -12,7 +11,7 @@ static struct accounts *all;
 static struct account_keys keys;
 static struct budget budget;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	clock_set(1000 * 1000, (struct timespec){ 0 });
 	ck_assert(account_keys_make(&keys));
@@ -21,7 +20,7 @@ static void setup(void)
 	budget_init(&budget, ACCOUNT_FILES, SUM, LEAST, 1);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	ck_assert_uint_eq(budget.held, 0);
 	ck_assert(list_empty(&budget.holders));
@@ -218,7 +217,3 @@ TEST(account_that_holds_something_stays)
 	budget_give(&budget, same, 1);
 	ck_assert_uint_eq(accounts_count(all), 0);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("account")

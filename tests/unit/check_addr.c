@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *text;
@@ -284,5 +284,3 @@ TEST(other_families)
 	a = (struct addr){ .len = 0 };
 	ck_assert(!addr_range_contains(&all4, &a) && !addr_range_contains(&all6, &a));
 }
-
-UNIT_MAIN_PURE("addr")

@@ -13,9 +13,8 @@ static bool is_fresh(struct admin *a)
 	return true;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	env.sites = &sites_plain;
 	env.conf.header_size = 1000;
 	env.admin = &admin;
@@ -26,7 +25,7 @@ static void setup(void)
 	ck_assert(!req.reply.ready);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	struct board *b = (struct board *)(uintptr_t)admin.board;
 
@@ -86,7 +85,3 @@ TEST_EACH(pages, 3)
 	ck_assert_ptr_nonnull(memmem(
 		req.reply.body.p, req.reply.body.left, cases[_i].part, strlen(cases[_i].part)));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("admin")

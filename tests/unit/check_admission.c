@@ -2,16 +2,13 @@
  * may come. */
 #include "session/sessions.h"
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/counters.h"
+#include "loop_unit.h"
 #include "share/tally.h"
-#include "unit.h"
 
 enum { MANY = 20 };
 
-static struct loop loop;
 static struct sessions all;
 static struct sites sites;
 static struct http_env env;
@@ -19,9 +16,8 @@ static struct rate rate;
 static struct tally *tally, other; /* of this process, and of another one */
 static struct session sessions[MANY];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(loop_init(&loop), 0);
 	clock_set(5000000, (struct timespec){ 0 });
 	sessions_init(&all, &loop);
 	tally = tally_new();
@@ -34,7 +30,7 @@ static void setup(void)
 	env = (struct http_env){ .sites = &sites, .tally = tally };
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (int i = 0; i < MANY; i++)
 		if (sessions[i].all != NULL) {
@@ -45,7 +41,6 @@ static void teardown(void)
 	sessions_fini(&all);
 	accounts_free(&all.accounts);
 	tally_free(&tally);
-	loop_fini(&loop);
 }
 
 static bool come(int i, const char *from, bool trusted)
@@ -155,7 +150,3 @@ TEST(whom_it_does_not_hold_for)
 	env.tally = NULL;
 	ck_assert(come(7, "192.0.2.1:1", false));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("admission")

@@ -1,15 +1,13 @@
 /* check_agent: which share of its weight a machine says it can bear, and of a board gone mad. */
 #include "board/board_health.h"
 
-#include <string.h>
-
 #include "unit.h"
 
 enum { NOW = 1000000, CONNECTIONS = 100 };
 
 static struct board *board;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	board = board_new();
 	ck_assert_ptr_nonnull(board);
@@ -17,7 +15,7 @@ static void setup(void)
 	board->head.warm_ms = 1;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	board_free(&board);
 }
@@ -108,7 +106,3 @@ TEST(words)
 	ck_assert_uint_eq(agent_text(board, CONNECTIONS, NOW, text), strlen(text));
 	ck_assert_uint_eq(text[strlen(text) - 1], '\n');
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("agent")

@@ -2,7 +2,6 @@
  * check_ahead: parts of the sum that clients may send ahead: what one client gets alone and beside
  * others, who gives way to whom, and that nothing in memory is ever counted as free.
  */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -42,7 +41,7 @@ static int64_t limits(void)
 	return counters_get(counters, COUNTER_limit_windows);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	now_ms = 0;
 	pass(1000);
@@ -62,7 +61,7 @@ static void setup(void)
 	ahead_init(&ahead, 16 * MIB);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (unsigned i = 0; i < PARTS; i++)
 		if (holders[i].part.turn.held > 0)
@@ -164,7 +163,3 @@ TEST(growth)
 	ck_assert(begins(2, 2, MIB));
 	ck_assert_uint_eq(ahead_take(&ahead, &holders[3].part, 0, 100 * MIB, false), 63 * MIB / 2);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("ahead")

@@ -2,8 +2,6 @@
 #include "base/arena.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "unit.h"
 
@@ -244,5 +242,3 @@ TEST_EACH(odd_caps, !UNIT_SANITIZED)
 }
 
 #endif
-
-UNIT_MAIN("arena")

@@ -2,7 +2,7 @@
  * wiped. */
 #include "http/auth_basic.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *value, *user, *password; /* user NULL: refused */
@@ -89,5 +89,3 @@ TEST(a_refused_one_is_wiped)
 		&b));
 	ck_assert(all_zero());
 }
-
-UNIT_MAIN_PURE("basic")

@@ -7,16 +7,14 @@
 #include "auth/auth_check.h"
 
 #include <crypt.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "loop_unit.h"
 #include "states_unit.h"
-#include "unit.h"
+#include "tree_unit.h"
 
 enum { ASKERS = 200, RUNNING = 2, IN_LINE = 64 };
 
@@ -26,12 +24,11 @@ struct asker {
 	enum auth_verdict verdict;
 };
 
-static struct loop loop;
 static struct offload *offload;
 static struct auth_queue *queue;
 static struct accounts *accounts;
 static struct auth auth;
-static char file[40];
+static char file[sizeof(tree) + 6];
 static struct asker askers[ASKERS];
 static uint64_t now_ms;
 static unsigned peer;  /* whose question the next one is */
@@ -52,13 +49,10 @@ static void at(uint64_t ms)
 static void write_file(const char *name, const char *password)
 {
 	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 40];
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600), n;
 
-	ck_assert_int_ge(fd, 0);
 	ck_assert_ptr_nonnull(crypt_gensalt_rn("$2b$", 4, NULL, 0, salt, sizeof(salt)));
-	n = snprintf(line, sizeof(line), "%s:%s\n", name, crypt(password, salt));
-	ck_assert_int_eq(write(fd, line, (size_t)n), n);
-	close(fd);
+	snprintf(line, sizeof(line), "%s:%s\n", name, crypt(password, salt));
+	tree_text("users", line);
 }
 
 static void told(struct auth_wait *wait, enum auth_verdict verdict)
@@ -70,16 +64,10 @@ static void told(struct auth_wait *wait, enum auth_verdict verdict)
 	a->verdict = verdict;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	int fd;
-
-	strcpy(file, "/tmp/check_auth.XXXXXX");
-	fd = mkstemp(file);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	snprintf(file, sizeof(file), "%s/users", tree);
 	write_file("anna", "secret");
-	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 4);
 	queue = auth_queue_new(&loop, offload);
 	ck_assert_ptr_nonnull(queue);
@@ -94,13 +82,11 @@ static void setup(void)
 	same_peer = false;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	offload_free(&offload);
 	auth_queue_free(&queue);
 	accounts_free(&accounts);
-	loop_fini(&loop);
-	unlink(file);
 	ck_assert_int_eq(counters->offload_jobs, 0);
 }
 
@@ -606,8 +592,3 @@ TEST(one_place_each)
 	auth_cache_find(&table, v.key, 10)->expires_ms = 0;
 	ck_assert_ptr_null(auth_cache_find(&table, v.key, 10)); /* there was one */
 }
-
-UNIT_TIMEOUT(60)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("auth")

@@ -1,7 +1,7 @@
 /* check_authority: the host of every form an authority can have, and what is malformed. */
 #include "http/authority.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *authority, *host;
@@ -63,5 +63,3 @@ TEST_ROWS(a_host, cases)
 		cases[_i].authority, SLICE_ARG(host));
 	free(copy);
 }
-
-UNIT_MAIN_PURE("authority")

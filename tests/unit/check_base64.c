@@ -1,7 +1,7 @@
 /* check_base64: the vectors of RFC 4648, 10, what no encoder writes, and there and back. */
 #include "http/base64.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *bytes, *text;
@@ -54,5 +54,3 @@ TEST(test_all_bytes)
 		ck_assert_int_eq(memcmp(out, bytes, n), 0);
 	}
 }
-
-UNIT_MAIN_PURE("base64")

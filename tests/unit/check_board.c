@@ -1,27 +1,18 @@
 /* check_board: slots, totals that outlive their process, and who can write what. */
 #include "board/board.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "states_unit.h"
 #include "unit.h"
 
 static struct board *board;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	board = board_new();
 	ck_assert_ptr_nonnull(board);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	board_free(&board);
 	ck_assert_ptr_null(board);
@@ -174,13 +165,11 @@ static void write_own(struct board_slot *own, struct board_slot *other)
 
 static void write_other(struct board_slot *own, struct board_slot *other)
 {
-	(void)own;
 	other->counters.requests = 1;
 }
 
 static void write_table_of_other(struct board_slot *own, struct board_slot *other)
 {
-	(void)own;
 	other->conns.live = 1;
 }
 
@@ -256,7 +245,3 @@ TEST(protection_is_for_good)
 	ck_assert(may_write(&board->head) && may_write(other));
 	ck_assert_int_ge(fcntl(board->head.fds[0], F_GETFD), 0);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("board")

@@ -1,14 +1,11 @@
 /* check_board_conns: the table of connections, and what a reader makes of one gone mad. */
 #include "board/board.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 
 static struct board_conns *table, *copy;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	table = aligned_alloc(_Alignof(struct board_conns), sizeof(*table));
 	copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
@@ -16,7 +13,7 @@ static void setup(void)
 	memset(table, 0, sizeof(*table));
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	free(table);
 	free(copy);
@@ -93,7 +90,3 @@ TEST(a_mad_table)
 	table->n = BOARD_CONNS; /* it writes beyond its table: there is no row for it */
 	ck_assert_ptr_null(board_conns_add(table));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("board_conns")

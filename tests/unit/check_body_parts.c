@@ -2,9 +2,6 @@
  * waits. */
 #include "files/reply_conditional.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/pool.h"
 #include "unit.h"
 
@@ -15,14 +12,14 @@ static char memory[4096];
 static struct arena arena;
 static unsigned closed, rested;
 
-static void start(void)
+UNIT_SETUP(start)
 {
 	pool_init(&blocks, OUTQ_BLOCK, 4);
 	arena_init(&arena, memory, sizeof(memory), 1 << 16);
 	closed = rested = 0;
 }
 
-static void stop(void)
+UNIT_TEARDOWN(stop)
 {
 	arena_reset(&arena);
 	pool_fini(&blocks);
@@ -60,14 +57,12 @@ static void slow_seek(struct body *b, uint64_t at, uint64_t n)
 /* Whatever is given back comes again. */
 static void slow_rest(struct body *b)
 {
-	(void)b;
 	rested++;
 	wait_now = false;
 }
 
 static void slow_close(struct body *b)
 {
-	(void)b;
 	closed++;
 }
 
@@ -234,7 +229,6 @@ static enum lender_answer answer;
 
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
-	(void)l, (void)ref;
 	asked++;
 	asked_from = (size_t)((const char *)p - content);
 	asked_to = asked_from + n;
@@ -243,7 +237,6 @@ static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p
 
 static void keep(struct ref *ref)
 {
-	(void)ref;
 }
 
 /* What is asked for is all that is still to be sent, wherever it is. */
@@ -280,7 +273,3 @@ TEST(asks_for_what_is_left)
 	ck_assert_uint_eq(asked, 1);
 	body_close(&b);
 }
-
-UNIT_FIXTURE(start, stop)
-
-UNIT_MAIN("body_parts")

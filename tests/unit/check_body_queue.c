@@ -3,8 +3,6 @@
  */
 #include "request/req_body.h"
 
-#include <string.h>
-
 #include "base/slice.h"
 #include "unit.h"
 
@@ -109,5 +107,3 @@ TEST(cleared)
 	ck_assert_uint_eq(body_queue_clear(&q), 1);
 	body_queue_fini();
 }
-
-UNIT_MAIN("body_queue")

@@ -1,19 +1,13 @@
 /* check_bus: every reader hears every message in one order, loses what it is too slow for and knows
  * it, and trusts no byte of the ring. */
 #include "event/bus.h"
-#include "unit.h"
+#include "loop_unit.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { WRITERS = 4, EACH = 2000 };
 
 static struct bus *bus;
-static struct loop loop;
 static struct bus_reader *reader;
 static uint64_t heard, lost;
 static char last_topic[300], last_data[BUS_MESSAGE_MAX + 1];
@@ -31,20 +25,18 @@ static void on_message(void *ctx, struct slice topic, struct slice data, uint64_
 	last_n = data.n;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	heard = lost = 0;
-	ck_assert_int_eq(loop_init(&loop), 0);
 	bus = bus_new();
 	reader = bus_reader_new(bus, &loop, on_message, &heard);
 	ck_assert_ptr_nonnull(reader);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	bus_reader_free(&reader);
 	bus_free(&bus);
-	loop_fini(&loop);
 }
 
 static void put(const char *topic, const char *data)
@@ -182,7 +174,3 @@ TEST(spoilt)
 		ck_assert_int_eq(loop_turn(&loop, -1), 0);
 	} while (strcmp(last_data, "right") != 0);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("bus")

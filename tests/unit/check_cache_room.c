@@ -1,7 +1,7 @@
 /* check_cache_room: what max-size comes to in little memory. */
 #include "machine/cache_room.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 #define MB(n) (UINT64_C(n) << 20)
 
@@ -13,5 +13,3 @@ TEST(test_a_quarter)
 	ck_assert_uint_eq(cache_room_of(0, MB(128)), 0);
 	ck_assert_uint_eq(cache_room_of(MB(256), 3), 1);
 }
-
-UNIT_MAIN_PURE("cache_room")

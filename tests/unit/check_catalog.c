@@ -2,11 +2,7 @@
  * check_catalog: what is known, found and forgotten; what lies beside; marks in every image alive.
  * calloc may fail (linked with --wrap).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "event/loop.h"
@@ -23,13 +19,11 @@ static unsigned ngone, nrenewed, wanted;
 
 static void gone(void *ctx, struct catalog_file *f)
 {
-	(void)ctx, (void)f;
 	ngone++;
 }
 
 static void renewed(void *ctx, struct catalog_file *f)
 {
-	(void)ctx;
 	ck_assert(f->fresh);
 	nrenewed++;
 	wanted = catalog_wants(&c, f, 7);
@@ -49,11 +43,10 @@ static unsigned npaused;
 
 static void paused(void *ctx)
 {
-	(void)ctx;
 	npaused++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	conf = (struct doc_roots){ .roots = roots,
 		.nroots = 2,
@@ -68,7 +61,7 @@ static void setup(void)
 		ck_assert_ptr_nonnull(catalog_add_dir(&c, i, NULL, SLICE("/")));
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	catalog_fini(&c);
 	segments_fini(&store);
@@ -483,8 +476,3 @@ TEST(no_memory)
 	if (fd > 0)
 		close(fd);
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN("catalog")

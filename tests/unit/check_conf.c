@@ -7,7 +7,7 @@
 
 TEST(defaults)
 {
-	const struct conf_override ov = { .root = in_folder("www") };
+	const struct conf_override ov = { .root = tree_path("www") };
 	struct conf *c = load_with(&ov);
 
 	no_faults("defaults");
@@ -24,7 +24,7 @@ TEST(defaults)
 	ck_assert_uint_eq(c->listens[0].socket_mode, 0660);
 	ck_assert_uint_eq(c->nservers, 1);
 	ck_assert_str_eq(c->servers[0].name, "_");
-	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("www"));
 	ck_assert_str_eq(c->servers[0].root_at.file, "command line");
 	conf_free(&c);
 	ck_assert_ptr_null(c);
@@ -60,7 +60,7 @@ static const char whole[] =
 
 static void check_whole(struct conf *c)
 {
-	ck_assert_str_eq(c->path, in_folder("h2d.conf"));
+	ck_assert_str_eq(c->path, tree_path("h2d.conf"));
 	ck_assert_str_eq(c->user, "a \"b\" \\ c # d");
 	ck_assert_str_eq(c->user_at.file, c->path);
 	ck_assert_uint_eq(c->user_at.line, 2);
@@ -69,24 +69,24 @@ static void check_whole(struct conf *c)
 	ck_assert_uint_eq(c->worker_cpu_affinity_at.line, 3);
 	ck_assert_int_eq(c->log_level, 2);
 	ck_assert_str_eq(conf_balance_name(conf_balance(c)), "cpu");
-	ck_assert_str_eq(c->log.access_log, in_folder("access.log"));
+	ck_assert_str_eq(c->log.access_log, tree_path("access.log"));
 	ck_assert_int_eq(c->server_tokens, TOKENS_NAME);
 	ck_assert(c->request_id);
 	ck_assert_uint_eq(c->nlistens, 5);
 	ck_assert(c->listens[0].tls && !c->listens[1].tls);
 	ck_assert_uint_eq(c->listens[3].at.line, 8);
-	ck_assert_str_eq(c->listens[4].address + 5, in_folder("admin.sock"));
+	ck_assert_str_eq(c->listens[4].address + 5, tree_path("admin.sock"));
 	ck_assert(c->listens[4].admin);
 	ck_assert_uint_eq(c->listens[4].socket_mode, 0600);
-	ck_assert_str_eq(c->tls.certificate.v[0], in_folder("cert.pem"));
-	ck_assert_str_eq(c->tls.certificate_key.v[0], in_folder("key.pem"));
+	ck_assert_str_eq(c->tls.certificate.v[0], tree_path("cert.pem"));
+	ck_assert_str_eq(c->tls.certificate_key.v[0], tree_path("key.pem"));
 	ck_assert_uint_eq(c->tls.protocols.n, 1);
 	ck_assert_uint_eq(c->cache.max_size, 3 << 20);
 	ck_assert_uint_eq(c->cache.max_file_size, 64 << 10);
 	ck_assert_uint_eq(c->limits.max_concurrent_streams, 1);
 	ck_assert_uint_eq(c->timeouts.send, 86400);
 	ck_assert_uint_eq(c->timeouts.send_at.line, 19);
-	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("www"));
 	ck_assert_uint_eq(c->servers[0].root_at.line, 21);
 	ck_assert_uint_eq(c->servers[0].scope.index.n, 0);
 	ck_assert_str_eq(c->servers[0].scope.charset, "");
@@ -101,7 +101,7 @@ static void check_nested(struct conf *c)
 	ck_assert_uint_eq(conf_default_server(c), 0);
 	ck_assert_str_eq(s->scope.add_header.v[0], "x-a: \"1\"");
 	ck_assert_uint_eq(s->scope.deny.n, 1);
-	ck_assert_str_eq(s->tls.certificate.v[0], in_folder("cert.pem"));
+	ck_assert_str_eq(s->tls.certificate.v[0], tree_path("cert.pem"));
 	ck_assert_uint_eq(s->nerror_pages, 3);
 	ck_assert_str_eq(s->error_pages[1].status, "503");
 	ck_assert_str_eq(s->error_pages[2].status, "502");
@@ -117,7 +117,7 @@ static void check_nested(struct conf *c)
 	ck_assert_uint_eq(s->locations[1].scope.index.n, 0);
 	ck_assert_ptr_nonnull(s->locations[1].scope.index_at.file);
 	ck_assert_int_eq(s->locations[1].scope.redirect_status, 308);
-	ck_assert_str_eq(s->locations[1].scope.auth_basic_file, in_folder("key.pem"));
+	ck_assert_str_eq(s->locations[1].scope.auth_basic_file, tree_path("key.pem"));
 	ck_assert_uint_eq(s->locations[1].scope.redirect_at.line, 31);
 	ck_assert_str_eq(c->servers[1].aliases.v[0], "*.Example.org");
 	ck_assert_uint_eq(c->servers[1].nlocations, 1);
@@ -250,7 +250,7 @@ static void write_setting(const struct conf_section *s, const char *setting)
 /* Every example is a value of its key: the only faults are other keys or files that it needs. */
 TEST(examples_are_values)
 {
-	char *file = strdup(in_folder("h2d.conf")), *root = strdup(in_folder("www"));
+	char *file = strdup(tree_path("h2d.conf")), *root = strdup(tree_path("www"));
 	const struct conf_override ov = { .file = file, .root = root };
 	unsigned n = 0;
 
@@ -373,8 +373,8 @@ TEST(the_example_is_a_configuration)
 		struct conf *c = load_text(text);
 
 		no_faults("example");
-		ck_assert_str_eq(c->servers[0].root, in_folder("www"));
-		ck_assert_str_eq(c->pid_file, in_folder("h2d.pid"));
+		ck_assert_str_eq(c->servers[0].root, tree_path("www"));
+		ck_assert_str_eq(c->pid_file, tree_path("h2d.pid"));
 		ck_assert_uint_eq(c->nlistens, sections ? 7 : 2);
 		ck_assert_uint_eq(c->worker_connections, 16384);
 		ck_assert_int_eq(c->worker_connections_at.file != NULL, i == WITH_DEFAULTS);
@@ -443,7 +443,7 @@ TEST(access_logs)
 	no_faults("access logs");
 	conf_access_logs(c, &all);
 	ck_assert_uint_eq(all.n, 2);
-	ck_assert_str_eq(all.v[0].name, in_folder("a.log"));
+	ck_assert_str_eq(all.v[0].name, tree_path("a.log"));
 	ck_assert_uint_eq(all.v[0].at->line, 1);
 	ck_assert_str_eq(all.v[1].name, "stdout");
 	ck_assert_uint_eq(all.v[1].at->line, 4);
@@ -474,8 +474,8 @@ TEST(includes)
 {
 	struct conf *c;
 
-	mkdir(in_folder("d[1]"), 0755);
-	mkdir(in_folder("d[1]/more"), 0755);
+	mkdir(tree_path("d[1]"), 0755);
+	mkdir(tree_path("d[1]/more"), 0755);
 	write_file("d[1]/20.conf", "log-level = warn\n");
 	write_file("d[1]/10.conf", "listen \"127.0.0.1:1\" {}\ninclude(\"more/x.conf\")\n");
 	write_file("d[1]/30.txt", "this is not one of them\n");
@@ -490,9 +490,9 @@ TEST(includes)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(c->listens[i].address[10], '1' + (int)i);
 	ck_assert_int_eq(c->log_level, 2);
-	ck_assert_str_eq(c->user_at.file, in_folder("d[1]/more/x.conf"));
+	ck_assert_str_eq(c->user_at.file, tree_path("d[1]/more/x.conf"));
 	ck_assert_uint_eq(c->user_at.line, 2);
-	ck_assert_str_eq(c->servers[0].root, in_folder("d[1]/more/../../www"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("d[1]/more/../../www"));
 	conf_free(&c);
 }
 
@@ -500,7 +500,7 @@ TEST(includes_in_sections)
 {
 	struct conf *c;
 
-	mkdir(in_folder("snippets"), 0755);
+	mkdir(tree_path("snippets"), 0755);
 	write_file("snippets/tls.inc",
 		"certificate = \"../cert.pem\"\ncertificate-key = \"../key.pem\"\n");
 	write_file("snippets/all.inc", "autoindex = true\ntls { include(\"tls.inc\") }\n"
@@ -515,12 +515,12 @@ TEST(includes_in_sections)
 		const struct conf_server *s = &c->servers[i];
 
 		ck_assert(s->scope.autoindex);
-		ck_assert_str_eq(s->tls.certificate.v[0], in_folder("snippets/../cert.pem"));
+		ck_assert_str_eq(s->tls.certificate.v[0], tree_path("snippets/../cert.pem"));
 		ck_assert_uint_eq(s->nlocations, i + 1);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			ck_assert_str_eq(s->locations[j].scope.cache_control, "max-age=60");
 		ck_assert_str_eq(s->locations[0].scope.cache_control_at.file,
-			in_folder("snippets/assets.inc"));
+			tree_path("snippets/assets.inc"));
 	}
 	conf_free(&c);
 }
@@ -575,7 +575,7 @@ TEST(defaults_of_servers)
 
 static void write_many(unsigned servers, unsigned locations)
 {
-	FILE *out = fopen(in_folder("h2d.conf"), "w");
+	FILE *out = fopen(tree_path("h2d.conf"), "w");
 
 	ck_assert_ptr_nonnull(out);
 	for (unsigned i = 0; i < servers; i++) {
@@ -624,7 +624,7 @@ TEST(the_environment)
 	ck_assert_str_eq(c->listens[0].address, "127.0.0.1:8123");
 	ck_assert_uint_eq(c->worker_processes, 3);
 	ck_assert_uint_eq(c->worker_connections, 8123);
-	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("www"));
 	ck_assert_str_eq(c->servers[0].scope.index.v[0], "a");
 	ck_assert_str_eq(c->servers[0].scope.index.v[1], "b");
 	ck_assert_str_eq(c->servers[0].scope.index.v[2], "c");
@@ -651,13 +651,13 @@ TEST(roots_of_hosts)
 	char path[128];
 	struct conf *c;
 
-	mkdir(in_folder("hosts"), 0755);
+	mkdir(tree_path("hosts"), 0755);
 	for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		snprintf(path, sizeof(path), "hosts/%.*s", (int)strcspn(folders[i], "/"),
 			folders[i]);
-		mkdir(in_folder(path), 0755);
+		mkdir(tree_path(path), 0755);
 		snprintf(path, sizeof(path), "hosts/%s", folders[i]);
-		mkdir(in_folder(path), 0755);
+		mkdir(tree_path(path), 0755);
 	}
 	c = load_text(
 		"server \"*.example.com\" { root = \"hosts/${host}/public\" autoindex = true }\n"
@@ -667,7 +667,7 @@ TEST(roots_of_hosts)
 	for (unsigned i = 2; i < 5; i++) {
 		ck_assert_str_eq(c->servers[i].name, names[i]);
 		snprintf(path, sizeof(path), "hosts/%s/public", names[i]);
-		ck_assert_str_eq(c->servers[i].root, in_folder(path));
+		ck_assert_str_eq(c->servers[i].root, tree_path(path));
 		ck_assert(c->servers[i].scope.autoindex);
 		ck_assert_int_eq(c->servers[i].scope.returned, 0);
 	}
@@ -683,15 +683,15 @@ TEST(relative_names)
 	char cwd[512];
 
 	ck_assert_ptr_nonnull(getcwd(cwd, sizeof(cwd)));
-	mkdir(in_folder("sub"), 0755);
+	mkdir(tree_path("sub"), 0755);
 	write_file("sub/h2d.conf", "include(\"*.inc\")\n");
 	write_file("sub/a.inc", "server \"_\" { root = \".\" }\n");
-	ck_assert_int_eq(chdir(folder), 0);
+	ck_assert_int_eq(chdir(tree), 0);
 	c = load_with(&ov);
 	no_faults("relative");
 	ck_assert_str_eq(c->servers[0].root_at.file, "sub/a.inc");
-	ck_assert_str_eq(c->servers[0].root, in_folder("sub/"));
-	ck_assert_str_eq(c->pid_file, in_folder("pid"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("sub/"));
+	ck_assert_str_eq(c->pid_file, tree_path("pid"));
 	conf_free(&c);
 	ck_assert_int_eq(chdir(cwd), 0);
 }
@@ -699,14 +699,14 @@ TEST(relative_names)
 TEST(the_command_line_wins)
 {
 	const struct conf_override ov = {
-		.file = in_folder("h2d.conf"),
-		.root = in_folder("www"),
+		.file = tree_path("h2d.conf"),
+		.root = tree_path("www"),
 		.port = "0",
 		.workers = "auto",
 		.dispatch = "reuseport",
-		.pid_file = in_folder("p"),
-		.key = in_folder("key.pem"),
-		.cert = in_folder("cert.pem"),
+		.pid_file = tree_path("p"),
+		.key = tree_path("key.pem"),
+		.cert = tree_path("cert.pem"),
 	};
 	struct conf *c;
 
@@ -718,32 +718,32 @@ TEST(the_command_line_wins)
 	no_faults("override");
 	ck_assert_uint_eq(c->worker_processes, 0);
 	ck_assert_str_eq(c->worker_processes_at.file, "command line");
-	ck_assert_str_eq(c->pid_file, in_folder("p"));
+	ck_assert_str_eq(c->pid_file, tree_path("p"));
 	ck_assert_uint_eq(c->nlistens, 3);
 	ck_assert(c->listens[0].admin);
 	ck_assert_str_eq(c->listens[1].address, "0.0.0.0:0");
 	ck_assert_str_eq(c->listens[2].address, "[::]:0");
 	ck_assert(c->listens[1].tls && c->listens[2].tls && !c->listens[2].admin);
-	ck_assert_str_eq(c->tls.certificate.v[0], in_folder("cert.pem"));
+	ck_assert_str_eq(c->tls.certificate.v[0], tree_path("cert.pem"));
 	conf_free(&c);
 }
 
 TEST(the_root_of_the_command_line_is_the_default_servers)
 {
-	char *file = strdup(in_folder("h2d.conf")), *root = strdup(in_folder("www"));
+	char *file = strdup(tree_path("h2d.conf")), *root = strdup(tree_path("www"));
 	const struct conf_override ov = { .file = file, .root = root };
 	struct conf *c;
 
 	write_file("h2d.conf", "server \"a\" { root = \"@\" }\nserver \"_\" {}\n");
 	c = load_with(&ov);
 	no_faults("root");
-	ck_assert_str_eq(c->servers[0].root, folder);
-	ck_assert_str_eq(c->servers[1].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root, tree);
+	ck_assert_str_eq(c->servers[1].root, tree_path("www"));
 	conf_free(&c);
 	write_file("h2d.conf", "server \"a\" {}\nserver \"b\" { root = \"@\" }\n");
 	c = load_with(&ov);
 	no_faults("root");
-	ck_assert_str_eq(c->servers[0].root, in_folder("www"));
+	ck_assert_str_eq(c->servers[0].root, tree_path("www"));
 	conf_free(&c);
 	free(file);
 	free(root);
@@ -751,7 +751,7 @@ TEST(the_root_of_the_command_line_is_the_default_servers)
 
 TEST(a_cleartext_port)
 {
-	const struct conf_override ov = { .root = in_folder("www"), .port = "65535", .h2c = true };
+	const struct conf_override ov = { .root = tree_path("www"), .port = "65535", .h2c = true };
 	struct conf *c = load_with(&ov);
 
 	no_faults("h2c");
@@ -777,8 +777,8 @@ TEST_EACH(needs_no_root, 2)
 TEST(out_of_memory)
 {
 	struct conf_override ov = {
-		.file = in_folder("h2d.conf"),
-		.root = in_folder("www"),
+		.file = tree_path("h2d.conf"),
+		.root = tree_path("www"),
 		.port = "1",
 		.h2c = true,
 	};
@@ -797,39 +797,32 @@ TEST(out_of_memory)
 	conf_free(&c);
 }
 
-TEST(units)
+static const struct {
+	const char *size, *time;
+	uint64_t bytes, seconds;
+} units_rows[] = {
+	{ "2M", "120", 2 << 20, 120 },
+	{ "2m", "120s", 2 << 20, 120 },
+	{ "2MB", "2m", 2 << 20, 120 },
+	{ "2MiB", "1h", 2 << 20, 3600 },
+	{ "2048k", "1d", 2 << 20, 86400 },
+	{ "4096B", "60s", 4096, 60 },
+};
+
+TEST_ROWS(units, units_rows)
 {
-	static const struct {
-		const char *size, *time;
-		uint64_t bytes, seconds;
-	} same[] = {
-		{ "2M", "120", 2 << 20, 120 },
-		{ "2m", "120s", 2 << 20, 120 },
-		{ "2MB", "2m", 2 << 20, 120 },
-		{ "2MiB", "1h", 2 << 20, 3600 },
-		{ "2048k", "1d", 2 << 20, 86400 },
-		{ "4096B", "60s", 4096, 60 },
-	};
+	struct conf *c;
+	char text[256];
 
-	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		struct conf *c;
-		char text[256];
-
-		/* With the byte-order mark that some editors put in front. */
-		snprintf(text, sizeof(text),
-			"\xef\xbb\xbf"
-			"shutdown-timeout = %s\ncache { max-size = %s }\n"
-			"server \"_\" { root = \"@/www\" }\n",
-			same[i].time, same[i].size);
-		c = load_text(text);
-		no_faults(text);
-		ck_assert_uint_eq(c->cache.max_size, same[i].bytes);
-		ck_assert_uint_eq(c->shutdown_timeout, same[i].seconds);
-		conf_free(&c);
-	}
+	/* With the byte-order mark that some editors put in front. */
+	snprintf(text, sizeof(text),
+		"\xef\xbb\xbf"
+		"shutdown-timeout = %s\ncache { max-size = %s }\n"
+		"server \"_\" { root = \"@/www\" }\n",
+		units_rows[_i].time, units_rows[_i].size);
+	c = load_text(text);
+	no_faults(text);
+	ck_assert_uint_eq(c->cache.max_size, units_rows[_i].bytes);
+	ck_assert_uint_eq(c->shutdown_timeout, units_rows[_i].seconds);
+	conf_free(&c);
 }
-
-UNIT_FIXTURE(make_folder, remove_folder)
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("conf")

@@ -379,9 +379,9 @@ static bool is_as_said(const char *fault, const char *said)
 	char part[512] = "";
 	size_t n = 0;
 
-	for (const char *p = bar + 1; *p != '\0' && n < sizeof(part) - sizeof(folder); p++) {
+	for (const char *p = bar + 1; *p != '\0' && n < sizeof(part) - strlen(tree); p++) {
 		if (*p == '@')
-			n += (size_t)sprintf(part + n, "%s", folder);
+			n += (size_t)sprintf(part + n, "%s", tree);
 		else
 			part[n++] = *p;
 	}
@@ -410,7 +410,7 @@ TEST_ROWS(each_fault, cases)
 /* With faults it is whole all the same: what is written of it shows no refused value. */
 TEST_ROWS(each_faulty, cases)
 {
-	const struct conf_override ov = { .file = in_folder("h2d.conf") };
+	const struct conf_override ov = { .file = tree_path("h2d.conf") };
 	char text[65536];
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	struct conf *c;
@@ -459,7 +459,7 @@ TEST_ROWS(each_address, addresses)
 
 TEST(in_included_files)
 {
-	mkdir(in_folder("d"), 0755);
+	mkdir(tree_path("d"), 0755);
 	write_file("d/a.conf", "# one\n\nuser = 1\ninclude(\"b.inc\")\n");
 	write_file("d/b.inc", "\ncache {\n");
 	write_file("d/c.conf", "include(\"../h2d.conf\")\ninclude(\"none\")\nlog-level = info\n");
@@ -533,7 +533,7 @@ TEST(the_file_itself)
 	ck_assert_ptr_null(load_name("www"));
 	ck_assert(is_as_said(faults[0], "www|not a regular file"));
 	write_file("big.conf", "");
-	ck_assert_int_eq(truncate(in_folder("big.conf"), (1 << 20) + 1), 0);
+	ck_assert_int_eq(truncate(tree_path("big.conf"), (1 << 20) + 1), 0);
 	ck_assert_ptr_null(load_name("big.conf"));
 	ck_assert(is_as_said(faults[0], "big.conf|larger"));
 	write_bytes("nul.conf", "\nuser = \"a\0b\"\n", 14);
@@ -576,7 +576,7 @@ TEST_ROWS(on_the_command_line, lines)
 	struct conf_override ov = lines[_i].ov;
 
 	if (ov.root == NULL)
-		ov.root = in_folder("www");
+		ov.root = tree_path("www");
 	ck_assert_ptr_null(load_with(&ov));
 	ck_assert_uint_eq(nfaults, 1);
 	ck_assert_msg(strncmp(faults[0], "command line: ", 14) == 0 &&
@@ -612,7 +612,3 @@ TEST(every_beginning)
 		conf_free(&c);
 	}
 }
-
-UNIT_FIXTURE(make_folder, remove_folder)
-
-UNIT_MAIN("conf_faults")

@@ -89,8 +89,8 @@ TEST(values)
 
 	no_faults("values");
 	ck_assert_str_eq(value(c, "word").string, "${\"}");
-	ck_assert_str_eq(value(c, "file").string, in_folder("a"));
-	ck_assert_str_eq(value(c, "target").string, in_folder("www/t.db"));
+	ck_assert_str_eq(value(c, "file").string, tree_path("a"));
+	ck_assert_str_eq(value(c, "target").string, tree_path("www/t.db"));
 	ck_assert_int_eq(value(c, "flag").kind, KEY_BOOL);
 	ck_assert(!value(c, "flag").truth);
 	ck_assert_uint_eq(value(c, "number").number, 100);
@@ -112,9 +112,9 @@ static void note(void *ctx, const struct conf_row *row, const char *path, const 
 	char *text = ctx, file[256];
 
 	ck_assert_uint_eq(at->line, strcmp(row->name, "source") == 0 ? 3 : 4);
-	snprintf(text + strlen(text), 256, "%s %s ", row->name, path + strlen(folder));
+	snprintf(text + strlen(text), 256, "%s %s ", row->name, path + strlen(tree));
 	ck_assert(conf_handlers_folder(path, file, sizeof(file)));
-	strcat(strcat(text, file + strlen(folder)), "; ");
+	strcat(strcat(text, file + strlen(tree)), "; ");
 }
 
 TEST(paths)
@@ -223,9 +223,9 @@ static const char *shown(const char *fault)
 	char *at;
 
 	snprintf(text, sizeof(text), "%s", fault);
-	while ((at = strstr(text, folder)) != NULL) {
+	while ((at = strstr(text, tree)) != NULL) {
 		*at = '@';
-		memmove(at + 1, at + strlen(folder), strlen(at + strlen(folder)) + 1);
+		memmove(at + 1, at + strlen(tree), strlen(at + strlen(tree)) + 1);
 	}
 	return text;
 }
@@ -243,7 +243,3 @@ TEST_ROWS(a_fault, wrong)
 	ck_assert_uint_eq(nfaults, wrong[_i].fault != NULL);
 	conf_free(&c);
 }
-
-UNIT_FIXTURE(make_folder, remove_folder)
-
-UNIT_MAIN("conf_handlers")

@@ -11,9 +11,8 @@ enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static struct conf *conf;
 static char seen[256];
 
-static void set_up(void)
+UNIT_SETUP(set_up)
 {
-	make_folder();
 	for (unsigned i = 0; i < NAMES; i++)
 		write_file(names[i], names[i]);
 	conf = load_text(
@@ -27,15 +26,13 @@ static void set_up(void)
 	no_faults("it");
 }
 
-static void tear_down(void)
+UNIT_TEARDOWN(tear_down)
 {
 	conf_free(&conf);
-	remove_folder();
 }
 
 static void note(void *ctx, const char *path)
 {
-	(void)ctx;
 	strcat(strcat(seen, strrchr(path, '/') + 1), " ");
 }
 
@@ -52,13 +49,9 @@ TEST_EACH(changed, 3 * NAMES)
 	uint64_t content = conf_watched_read(conf, conf->hosts_seen);
 	const char *name = names[_i / 3];
 
-	ck_assert_int_eq(unlink(in_folder(name)), 0);
+	ck_assert_int_eq(unlink(tree_path(name)), 0);
 	if (_i % 3 < 2)
 		write_file(name, _i % 3 == 0 ? name : "other");
 	ck_assert_uint_ne(conf_watched_look(conf, conf->hosts_seen), conf->watched_seen);
 	ck_assert_int_eq(conf_watched_read(conf, conf->hosts_seen) == content, _i % 3 == 0);
 }
-
-UNIT_FIXTURE(set_up, tear_down)
-
-UNIT_MAIN("conf_watched")

@@ -6,20 +6,13 @@
  */
 #include "ipc/ctl.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "fds_unit.h"
-#include "unit.h"
+#include "loop_unit.h"
 
-static struct loop loop;
 static struct ctl_link link_end;
 static int pair[2], kept[CTL_FDS_MAX], nkept, keep, gone;
 static uint32_t types[8];
@@ -40,18 +33,16 @@ static void on_gone(struct ctl_link *l)
 	gone++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(ctl_pair(pair), 0);
 	link_end = (struct ctl_link){ .message = on_message, .gone = on_gone };
 	ck_assert_int_eq(ctl_link_open(&link_end, &loop, pair[1]), 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	ctl_link_close(&link_end);
-	loop_fini(&loop);
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -273,7 +264,3 @@ TEST(the_end_is_told_once)
 	ck_assert(!link_end.watch.active);
 	pair[0] = dup(pair[1]); /* for teardown() */
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("ctl")

@@ -455,7 +455,6 @@ TEST_EACH(keeps_its_place_until_it_is_read, 2)
 
 static void granted(struct place *p)
 {
-	(void)p;
 }
 
 /* It is found out without a place what a file is, and that there is none. */
@@ -512,8 +511,3 @@ TEST(states)
 		"FAILED>OVER",
 		NULL);
 }
-
-UNIT_FIXTURE(unit_start, unit_stop)
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN("disk")

@@ -36,7 +36,6 @@ struct offload *offload_new(struct loop *l, unsigned nthreads)
 {
 	struct offload *o = calloc(1, sizeof(*o));
 
-	(void)nthreads;
 	o->loop = l;
 	list_init(&o->jobs);
 	task_init(&o->turn, turn);
@@ -77,9 +76,8 @@ void offload_free(struct offload **o)
 }
 
 /* /proc is a mount of its own below "/". */
-static void start(void)
+UNIT_SETUP(start)
 {
-	unit_start();
 	files_free(&unit_files);
 	unit_root.root = "/";
 	unit_files = files_new(&unit_loop, unit_offload, &unit_conf);
@@ -110,7 +108,3 @@ TEST_EACH(on_another_mount, 2 * sizeof(asked) / sizeof(asked[0]))
 	while (offload_pending(unit_offload) > 0)
 		ck_assert_int_eq(loop_turn(&unit_loop, 0), 0);
 }
-
-UNIT_FIXTURE(start, unit_stop)
-
-UNIT_MAIN("disk_open")

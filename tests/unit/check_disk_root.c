@@ -9,11 +9,10 @@ enum { LARGE = 700000 };
 static char path[512];
 
 /* The root is tree/now, a link to tree/one or tree/two. */
-static void start(void)
+UNIT_SETUP(start)
 {
 	static struct doc_roots conf; /* files_new() keeps it */
 
-	unit_start();
 	tree_dir("one");
 	tree_dir("two");
 	tree_text("one/f", "one");
@@ -147,7 +146,6 @@ TEST(overtaken)
 
 static void granted(struct place *p)
 {
-	(void)p;
 }
 
 /* It waits for a place behind its first look, and its second one finds another directory. */
@@ -203,7 +201,3 @@ TEST(keeps_what_it_has)
 	ck_assert_ptr_null(disk_root_look(loop, root));
 	ref_put(&root->ref);
 }
-
-UNIT_FIXTURE(start, unit_stop)
-
-UNIT_MAIN("disk_root")

@@ -2,16 +2,11 @@
 #include "server/dispatch.h"
 
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "event/loop.h"
+#include "loop_unit.h"
 #include "server/worker.h"
-#include "unit.h"
 
-static struct loop loop;
 static struct conf_listen conf;
 static struct worker_listener listener;
 static struct dispatch_host host;
@@ -20,7 +15,6 @@ static unsigned taken;
 static void take(struct dispatch_host *h, int fd, const struct addr *peer,
 	const struct worker_listener *from)
 {
-	(void)h, (void)peer;
 	ck_assert_ptr_eq(from, &listener);
 	close(fd);
 	taken++;
@@ -37,13 +31,12 @@ static int new_client(void)
 	return fd;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	taken = 0;
-	ck_assert_int_eq(loop_init(&loop), 0);
 	listener = (struct worker_listener){ .conf = &conf, .id = 1 };
 	listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(listener.fd, (const struct sockaddr *)&at, sizeof(at)), 0);
@@ -54,11 +47,6 @@ static void setup(void)
 		.nlisteners = 1,
 		.inbox = -1,
 		.take = take };
-}
-
-static void teardown(void)
-{
-	loop_fini(&loop);
 }
 
 /* Some kernels tell nobody of a connection that was queued on another socket, which was closed. */
@@ -77,7 +65,3 @@ TEST(test_look_finds_what_no_event_told_of)
 	close(client);
 	dispatch_stop(&d);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("dispatch")

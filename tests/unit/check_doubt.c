@@ -4,10 +4,6 @@
  * than its image is used.
  */
 #include <poll.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -16,12 +12,11 @@
 #include "image/image.h"
 #include "ipc/ctl.h"
 #include "keeper/keeper.h"
+#include "loop_unit.h"
 #include "tree_unit.h"
-#include "unit.h"
 
 enum { KEEPERS = 2, MANY = 3000, PATHS = 32 };
 
-static struct loop loop;
 static struct doubt_client client;
 
 /* A keeper, and what the master has of it. */
@@ -108,22 +103,18 @@ static void stop(struct unit_keeper *k)
 	k->pid = 0;
 }
 
-static void unit_start(void)
+UNIT_SETUP(unit_start)
 {
-	tree_init();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(doubt_client_init(&client, &loop), 0);
 	for (int i = 0; i < KEEPERS; i++)
 		ck_assert_int_eq(doubt_pair(keepers[i].doubts), 0);
 }
 
-static void unit_end(void)
+UNIT_TEARDOWN(unit_end)
 {
 	for (int i = 0; i < KEEPERS; i++)
 		stop(&keepers[i]);
 	doubt_client_fini(&client);
-	loop_fini(&loop);
-	tree_fini();
 }
 
 static void know(struct unit_keeper *k)
@@ -137,7 +128,6 @@ static unsigned ndone;
 
 static void count_done(struct doubt *d)
 {
-	(void)d;
 	ndone++;
 }
 
@@ -435,8 +425,3 @@ TEST(malformed)
 	ask_until_answered("/a");
 	ck_assert_int_eq(counters->doubts_answered, 1);
 }
-
-UNIT_FIXTURE(unit_start, unit_end)
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("doubt")

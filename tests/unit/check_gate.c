@@ -3,23 +3,22 @@
  * handed on in order, or given back, and it may go away at any time.
  */
 #include <crypt.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "auth/auth_queue.h"
 #include "base/clock.h"
+#include "loop_unit.h"
 #include "req_unit.h"
 #include "request/gate.h"
 #include "share/access.h"
+#include "tree_unit.h"
 
 static const struct conf_pos at = { .file = "h2d.conf", .line = 1 };
 
-static struct loop loop;
 static struct offload *offload;
 static struct access_rule ranges[1];
 static struct access nobody = { ranges, 1 };
 static struct auth auth;
-static char file[] = "/tmp/check_gate.XXXXXX";
+static char file[sizeof(tree) + 6];
 static int covered;
 static const char *host_asked;
 
@@ -30,15 +29,11 @@ static const char *host_asked;
 static void write_file(void)
 {
 	char salt[CRYPT_GENSALT_OUTPUT_SIZE], line[CRYPT_OUTPUT_SIZE + 10];
-	int fd, n;
 
-	strcpy(file + strlen(file) - 6, "XXXXXX");
-	fd = mkstemp(file);
-	ck_assert_int_ge(fd, 0);
+	snprintf(file, sizeof(file), "%s/users", tree);
 	ck_assert_ptr_nonnull(crypt_gensalt_rn("$2b$", 4, NULL, 0, salt, sizeof(salt)));
-	n = snprintf(line, sizeof(line), "anna:%s\n", crypt("secret", salt));
-	ck_assert_int_eq(write(fd, line, (size_t)n), n);
-	close(fd);
+	snprintf(line, sizeof(line), "anna:%s\n", crypt("secret", salt));
+	tree_text("users", line);
 }
 
 /* Others than the core's own: it compares them, and never looks into one. */
@@ -51,12 +46,10 @@ struct tls_client_ca {
 
 static const struct tls_cert own_certificate, other_certificate;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	clock_update();
 	write_file();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 4);
 	env.auth_queue = auth_queue_new(&loop, offload);
 	env.conf.https_port = 443;
@@ -66,13 +59,11 @@ static void setup(void)
 	site_v[1].certificate = &own_certificate;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	offload_free(&offload);
 	auth_queue_free(&env.auth_queue);
-	loop_fini(&loop);
-	unlink(file);
 }
 
 static bool covers(const struct http_conn *c, struct slice host)
@@ -586,7 +577,6 @@ static struct h2d_req *page_for;
 
 static void page_later(struct h2d_req *r, int status, struct slice page)
 {
-	(void)status, (void)page;
 	page_for = r;
 }
 
@@ -624,7 +614,3 @@ TEST_EACH(gone_while_it_waits, 2)
 	ck_assert_int_eq(starts, 0);
 	req.state = REQ_GONE;
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("gate")

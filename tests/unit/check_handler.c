@@ -6,13 +6,11 @@
 #include "api/work_line.h"
 #include "base/clock.h"
 #include "base/crash.h"
-#include "event/loop.h"
+#include "loop_unit.h"
 #include "req_unit.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -24,7 +22,6 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 	return threads_left-- > 0 ? __real_pthread_create(t, attr, fn, arg) : EAGAIN;
 }
 
-static struct loop loop;
 static struct api api;
 static sem_t entered, leave;
 static int gones, fires;
@@ -49,7 +46,6 @@ static void thing_body(struct h2d_req *r, void *state, const char *data, size_t 
 }
 static void thing_gone(struct h2d_req *r, void *state)
 {
-	(void)r;
 	ck_assert_int_eq(*(int *)state, 42);
 	gones++;
 }
@@ -64,13 +60,11 @@ static const struct route_row thing_rows[] = {
 	{ "rows", 1, "POST", "/p/{a}/x/{b}/*", "thing", "BODY_STREAM" },
 };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	route_build_free(&routes);
 	ck_assert_int_eq(route_build(&routes, thing_rows, 1, stderr), 0);
 	routes.routes[0].handler = &thing;
-	ck_assert_int_eq(loop_init(&loop), 0);
 	threads_left = 1;
 	sem_init(&entered, 0, 0);
 	sem_init(&leave, 0, 0);
@@ -86,12 +80,11 @@ static void setup(void)
 	req.has_body = true;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	ck_assert_int_eq(gones, 1);
 	work_line_free(&api.work_line);
-	loop_fini(&loop);
 }
 
 static void turn(void)
@@ -532,7 +525,6 @@ TEST_EACH(short_replies_without_memory, 4)
 
 static ssize_t fill_none(struct h2d_req *r, void *state, char *buf, size_t cap)
 {
-	(void)r, (void)state, (void)buf, (void)cap;
 	return 0;
 }
 
@@ -795,9 +787,10 @@ TEST(timer_of_a_time_that_never_comes)
 
 TEST_EACH(timer_ends_with_its_request, 2)
 {
-	struct h2d_timer *t = timer_of_50(), *other = h2d_timer_new(&req, on_timer);
+	struct h2d_timer *other;
 
-	(void)t;
+	timer_of_50();
+	other = h2d_timer_new(&req, on_timer);
 	h2d_timer_set(other, 20);
 	if (_i == 0)
 		req_fini(&req);
@@ -945,7 +938,6 @@ static void asks_in_job(void *job)
 
 static void never(struct h2d_req *r, void *state, void *job)
 {
-	(void)r, (void)state, (void)job;
 }
 
 /* A thread of the server's, or of the handler's own. */
@@ -994,7 +986,6 @@ TEST(words_of_calls)
 
 static void told_timer(struct h2d_req *r, void *state)
 {
-	(void)r, (void)state;
 	told("words" WORDS_OF_THING);
 	fires++;
 }
@@ -1008,7 +999,3 @@ TEST(words_of_a_timer)
 	ck_assert_int_eq(fires, 1);
 	told("words");
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("handler")

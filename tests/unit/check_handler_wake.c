@@ -2,18 +2,17 @@
 #include "api/handler_worker.h"
 #include "request/handler_call.h"
 
+#include "loop_unit.h"
 #include "req_unit.h"
 
 #include <pthread.h>
 
 static struct api api;
-static struct loop loop;
 static struct h2d_waker *waker;
 static int wakes, again; /* so many calls wake once more from inside */
 
 static void nothing(struct h2d_req *r, void *state)
 {
-	(void)r, (void)state;
 }
 
 static const struct h2d_handler thing = { .name = "thing", .state_size = 4, .start = nothing };
@@ -31,10 +30,8 @@ static void on_wake(struct h2d_req *r, void *state)
 		h2d_wake(waker);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	env.loop = &loop;
 	api = (struct api){ 0 };
 	env.api = &api;
@@ -44,11 +41,10 @@ static void setup(void)
 	ck_assert_ptr_nonnull(waker);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	handlers_stop(&env);
-	loop_fini(&loop);
 }
 
 static void turn(void)
@@ -135,7 +131,3 @@ TEST_EACH(the_request_is_gone, 4)
 	in_thread(frees_it, waker);
 	h2d_waker_free(NULL);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("handler_wake")

@@ -2,11 +2,8 @@
  * request, and leave nothing behind. */
 #include "api/handler_worker.h"
 #include "base/clock.h"
-#include "unit.h"
+#include "loop_unit.h"
 
-#include <unistd.h>
-
-static struct loop loop;
 static struct http_env env;
 static struct api api;
 static int inits, exits, fires, changes, context;
@@ -29,7 +26,6 @@ static void leave(void *ctx)
 
 static void nothing(struct h2d_req *req, void *state)
 {
-	(void)req, (void)state;
 }
 
 static const struct h2d_handler one = {
@@ -47,19 +43,17 @@ static const struct route rows[] = {
 };
 static const struct route_table table = { .routes = rows, .nroutes = 4 };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	inits = exits = fires = changes = refused = 0;
-	ck_assert_int_eq(loop_init(&loop), 0);
 	env = (struct http_env){ .loop = &loop, .api = &api, .conf.routes = &table };
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	handlers_stop(&env);
 	ck_assert_int_eq(loop.watches, 0);
 	ck_assert_uint_eq(loop.wheel.armed, 0);
-	loop_fini(&loop);
 }
 
 TEST(started_once_each)
@@ -142,7 +136,3 @@ TEST_EACH(watch_of_a_worker, 2)
 	/* Else the end of the worker frees it. */
 	h2d_watch_free(NULL);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("handler_worker")

@@ -3,13 +3,9 @@
 #include "auth/htpasswd.h"
 
 #include <crypt.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "unit.h"
+#include "tree_unit.h"
 
 static const struct {
 	const char *text, *user, *hash;
@@ -113,31 +109,11 @@ TEST(what_is_no_hash)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static char file[40];
+static char file[sizeof(tree) + 6];
 
-static void write_file(const char *text)
+UNIT_SETUP(setup)
 {
-	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-}
-
-static void setup(void)
-{
-	int fd;
-
-	strcpy(file, "/tmp/check_htpasswd.XXXXXX");
-	fd = mkstemp(file);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
-}
-
-static void teardown(void)
-{
-	unlink(file);
-	rmdir(file);
+	snprintf(file, sizeof(file), "%s/users", tree);
 }
 
 static enum htpasswd_result check(struct htpasswd *h, const char *user, const char *password)
@@ -155,7 +131,7 @@ TEST(a_file)
 
 	snprintf(text, sizeof(text), "# users\r\nanna:%s\r\nbob:$apr1$abcdefgh$x\r\n",
 		hash_of("secret", "$2b$", 4));
-	write_file(text);
+	tree_text("users", text);
 	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_RIGHT);
 	ck_assert(!h.foreign);
 	ck_assert_int_eq(check(&h, "anna", "Secret"), HTPASSWD_WRONG);
@@ -172,12 +148,12 @@ TEST(a_file_that_changes)
 	struct htpasswd h = { 0 };
 	struct file_id known;
 
-	write_file("anna:x\n");
+	tree_text("users", "anna:x\n");
 	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_WRONG);
 	known = h.stamp;
 	ck_assert(htpasswd_unchanged(h.file, &known));
 	ck_assert(!htpasswd_unchanged("/nowhere", &known));
-	write_file("anna:xy\n");
+	tree_text("users", "anna:xy\n");
 	ck_assert_int_eq(check(&h, "anna", "secret"), HTPASSWD_WRONG);
 	ck_assert(!file_id_eq(&known, &h.stamp));
 }
@@ -207,7 +183,7 @@ TEST(each_takes_as_long)
 	/* The first is a locked one. */
 	snprintf(text, sizeof(text), "locked:!%s\nmd5:%s\nbob:{SHA}x\nanna:%s\n", md5, md5,
 		hash_of("secret", "$2b$", 8));
-	write_file(text);
+	tree_text("users", text);
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
 		double took = seconds(users[i]);
 
@@ -224,7 +200,7 @@ TEST(two_kinds)
 
 	strcpy(md5, hash_of("first", "$1$", 0));
 	snprintf(text, sizeof(text), "md5:%s\nanna:%s\n", md5, hash_of("second", "$2b$", 4));
-	write_file(text);
+	tree_text("users", text);
 	ck_assert_int_eq(check(&h, "md5", "first"), HTPASSWD_RIGHT);
 	ck_assert_int_eq(check(&h, "md5", "second"), HTPASSWD_WRONG);
 	ck_assert_int_eq(check(&h, "anna", "second"), HTPASSWD_RIGHT);
@@ -246,13 +222,8 @@ TEST(what_is_no_file)
 	ck_assert_int_eq(mkdir(file, 0700), 0);
 	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
 	rmdir(file);
-	write_file("a:x");
+	tree_text("users", "a:x");
 	ck_assert_int_eq(truncate(file, 5 << 20), 0);
 	ck_assert_int_eq(check(&h, "a", "b"), HTPASSWD_FAILED);
 	ck_assert_int_eq(h.error, EFBIG);
 }
-
-UNIT_TIMEOUT(60)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("htpasswd")

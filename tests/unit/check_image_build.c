@@ -1,8 +1,6 @@
 /* check_image_build: scan and reader: all of a tree, nothing that leaves it, nothing that is no
  * file; and what changed. */
-#include <errno.h>
 #include <linux/magic.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
 
@@ -312,7 +310,6 @@ static unsigned nfresh_midway;
 
 static void in_the_middle(void *ctx)
 {
-	(void)ctx;
 	backlog.midway = true;
 	backlog_change(&backlog, TREE_FILE, 1, "/a.css");
 	backlog_change(&backlog, TREE_FILE, 1, "/new");
@@ -765,8 +762,3 @@ TEST(more_bytes_than_segments_hold)
 	stop(&img);
 	free(data);
 }
-
-UNIT_FIXTURE(tree_init, tree_fini)
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("build")

@@ -3,10 +3,7 @@
  * compresses, starts warm, waits for those who hold images, and leaves when told.
  */
 #include <poll.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -564,8 +561,3 @@ TEST(states)
 	states_unit_walk(&keeper_states,
 		"IDLE>WALK WALK>LIVE WALK>LEAVE WALK>DISMISSED LIVE>LEAVE LIVE>DISMISSED", NULL);
 }
-
-UNIT_FIXTURE(tree_init, tree_fini)
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("keeper")

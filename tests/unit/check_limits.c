@@ -27,9 +27,8 @@ static void know(const struct access *who)
 	conn.account = account_open(all, &conn.peer);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	clock_set(1000 * 1000, (struct timespec){ 0 });
 	ck_assert(account_keys_make(&keys));
 	tally = env.tally = tally_new();
@@ -44,7 +43,7 @@ static void setup(void)
 	exempt = (struct access){ ranges, 1 };
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	account_close(&conn.account);
@@ -228,7 +227,3 @@ TEST(without_a_table)
 	for (int i = 0; i < 10; i++)
 		ck_assert_int_eq(ask(), 200);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("limits")

@@ -70,7 +70,7 @@ TEST(remove_while_walking)
 	expect(&l, (int[]){ 1, 3 }, 2);
 }
 
-TEST(splice)
+TEST(splicing)
 {
 	struct item it[4];
 	struct list a, b;
@@ -92,5 +92,3 @@ TEST(splice)
 	list_splice(&a, &b);
 	expect(&a, (int[]){ 0, 1, 2, 3 }, 4);
 }
-
-UNIT_MAIN("list")

@@ -5,35 +5,26 @@
 #include "net/listener.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fds_unit.h"
-#include "unit.h"
+#include "tree_unit.h"
 
 static struct listener l;
 static struct addr addr;
 static char err[256];
-static char dir[64], path[96], text[128];
+static char path[sizeof(tree) + 2], text[sizeof(path) + 5];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	snprintf(dir, sizeof(dir), "/tmp/h2d-listener-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/s", dir);
+	snprintf(path, sizeof(path), "%s/s", tree);
 	snprintf(text, sizeof(text), "unix:%s", path);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	listener_close(&l);
-	unlink(path);
-	rmdir(dir);
 }
 
 static void parse(const char *s)
@@ -386,7 +377,3 @@ TEST(mend_unix_of_others)
 	ck_assert_int_eq(listener_mend(&l, 0, 0600, err, sizeof(err)), -1);
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("listener")

@@ -13,18 +13,16 @@
 static sem_t begun, go_on;
 static bool hold_next; /* the next directory that is opened */
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	unit_start();
 	unit_site.all.autoindex = true;
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	ck_assert_int_eq(counters->listing_bytes, 0);
-	unit_stop();
 }
 
 /* The page of path; the caller frees it. */
@@ -275,14 +273,12 @@ static struct job blocker;
 
 static void block(struct job *j)
 {
-	(void)j;
 	sem_post(&begun);
 	sem_wait(&go_on);
 }
 
 static void blocked(struct job *j)
 {
-	(void)j;
 }
 
 /* The thread of listings has something else to do, until go_on. */
@@ -436,8 +432,3 @@ TEST_EACH(who_began_goes, 2)
 	expect_all(reqs[0], "x");
 	ck_assert_uint_eq(directories_read, 2);
 }
-
-UNIT_TIMEOUT(300)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("listing")

@@ -5,14 +5,12 @@
 #include "event/offload.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "unit.h"
+#include "loop_unit.h"
 
 enum { JOBS = 200, THREADS = 4 };
 
@@ -31,7 +29,6 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(
 	return threads_left-- > 0 ? __real_pthread_create(t, attr, fn, arg) : EAGAIN;
 }
 
-static struct loop loop;
 static struct offload *offload;
 static struct item items[JOBS];
 static pthread_t loop_thread;
@@ -149,17 +146,16 @@ static void turn_until(int n)
 	ck_assert_int_eq(ndone, n);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	loop_thread = pthread_self();
 	sem_init(&entered, 0, 0);
 	sem_init(&leave, 0, 0);
-	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, THREADS);
 	ck_assert_ptr_nonnull(offload);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	offload_free(&offload);
 	ck_assert_ptr_null(offload);
@@ -167,7 +163,6 @@ static void teardown(void)
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_jobs), 0);
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_queued), 0);
 	ck_assert_int_eq(counters_get(counters, COUNTER_offload_late), 0);
-	loop_fini(&loop);
 }
 
 TEST(all_once)
@@ -250,7 +245,6 @@ TEST(free_finishes_everything)
 
 static void work_nothing(struct job *j)
 {
-	(void)j;
 }
 
 TEST(done_may_free)
@@ -462,8 +456,3 @@ TEST(late_and_unwanted)
 	turn_until(3);
 	ck_assert_int_eq(items[1].worked, 0);
 }
-
-UNIT_TIMEOUT(60)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("offload")

@@ -1,22 +1,19 @@
 /* check_one_image: the image of one file has what the keeper's would have of it, and nothing else.
  */
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "http/compress.h"
 #include "image/image_map.h"
 #include "keeper/image_build.h"
+#include "loop_unit.h"
 #include "tree_unit.h"
-#include "unit.h"
 
 static struct doc_root root;
 static struct doc_roots conf;
-static struct loop loop;
 static struct one_image *image;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	tree_init();
 	root = (struct doc_root){ .root = tree, .charset = "utf-8", .precompressed = true };
 	conf = (struct doc_roots){ .roots = &root,
 		.nroots = 1,
@@ -24,16 +21,13 @@ static void setup(void)
 		.max_file_size = 1 << 20,
 		.codings = 1u << CODING_GZIP };
 	clock_update();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	tree_dir("d");
 	tree_dir("d/e");
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	one_image_free(&image);
-	loop_fini(&loop);
-	tree_fini();
 }
 
 /* The entry of path; NULL: the image does not have it. */
@@ -103,7 +97,3 @@ TEST_ROWS(no_file, not_there)
 	tree_link("d/x", "link");
 	ck_assert_ptr_null(entry(not_there[_i], true));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("one_image")

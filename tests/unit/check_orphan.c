@@ -5,19 +5,14 @@
  */
 #include "image/segment_map.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "image/image_map.h"
 #include "keeper/image_build.h"
-#include "unit.h"
+#include "loop_unit.h"
 
 void *__wrap_mremap(void *from, size_t old, size_t n, int flags, void *to);
 void *__real_mremap(void *from, size_t old, size_t n, int flags, void *to);
@@ -41,7 +36,6 @@ static struct doc_roots conf = {
 static struct segments store;
 static struct catalog catalog;
 static struct built_image image;
-static struct loop loop;
 static struct offload *offload;
 static struct segment_maps all;
 static struct image_map *map;
@@ -52,7 +46,6 @@ static unsigned nmapped;
 
 static void mapped(struct image_map *v)
 {
-	(void)v;
 	nmapped++;
 }
 
@@ -87,11 +80,10 @@ static void add(const char *path, const void *data, size_t n)
 	ck_assert_int_eq(catalog_fill(&catalog, f, &id, true, &etag, data), 0);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	for (size_t i = 0; i < SIZE; i++)
 		content[i] = (uint8_t)(i * 7 + i / 251 + 1);
-	ck_assert_int_eq(loop_init(&loop), 0);
 	offload = offload_new(&loop, 2);
 	ck_assert_ptr_nonnull(offload);
 	segment_maps_init(&all, offload);
@@ -109,14 +101,13 @@ static void setup(void)
 	ck_assert_mem_eq(bytes, content, SIZE);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	image_map_retire(&map);
 	wait_threads();
 	ck_assert(list_empty(&all.all));
 	segment_maps_fini(&all);
 	offload_free(&offload);
-	loop_fini(&loop);
 	built_image_close(&image);
 	catalog_fini(&catalog);
 	segments_fini(&store);
@@ -316,7 +307,3 @@ TEST(end_meanwhile)
 	segment_maps_fini(&all);
 	wait_threads();
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("orphan")

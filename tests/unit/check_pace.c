@@ -3,11 +3,11 @@
 #include "request/pace.h"
 
 #include "base/clock.h"
+#include "loop_unit.h"
 #include "req_unit.h"
 
 enum { MIB = 1 << 20, LARGE = 64 << 20 };
 
-static struct loop loop;
 static struct pacer pacer;
 static struct tally *tally;
 static struct accounts *all;
@@ -33,12 +33,10 @@ static void after(uint64_t ms)
 	wheel_advance(&loop.wheel, now_ms);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	struct addr client;
 
-	req_setup();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	now_ms = 5000;
 	clock_set(now_ms * 1000, (struct timespec){ 0 });
 	wheel_init(&loop.wheel, now_ms);
@@ -60,14 +58,13 @@ static void setup(void)
 	resumed = 0;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	pacer_fini(&pacer);
 	account_close(&conn.account);
 	accounts_free(&all);
 	tally_free(&tally);
-	loop_fini(&loop);
 }
 
 /* A response with so much content. */
@@ -229,8 +226,3 @@ TEST(whom_it_does_not_hold_for)
 	reply(LARGE);
 	ck_assert_uint_eq(send_some(16384), LARGE);
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("pace")

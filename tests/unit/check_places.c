@@ -3,12 +3,11 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "files/places.h"
+#include "loop_unit.h"
 #include "states_unit.h"
-#include "unit.h"
 
 enum { CONNS = 6, FILES = 40 };
 
-static struct loop loop;
 static struct places all;
 static struct place_share conns[CONNS];
 static struct place files[CONNS][FILES];
@@ -31,9 +30,8 @@ static void granted(struct place *p)
 	held[(p - &files[0][0]) / FILES]++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(loop_init(&loop), 0);
 	places_init(&all, &loop);
 	clients = accounts_new(CONNS, &(struct account_keys){ 0 }, 64, NULL);
 	backs = 0;
@@ -81,7 +79,7 @@ static void turn_at(uint64_t ms)
 	turn();
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (unsigned i = 0; i < CONNS; i++)
 		for (unsigned k = 0; k < FILES; k++)
@@ -94,7 +92,6 @@ static void teardown(void)
 	for (unsigned i = 0; i < CONNS; i++)
 		account_close(&accounts[i]);
 	accounts_free(&clients);
-	loop_fini(&loop);
 }
 
 TEST(one_connection)
@@ -364,7 +361,3 @@ TEST(states)
 		"LENT>RESTS LENT>BACK RESTS>HELD RESTS>BACK BACK>FREE",
 		NULL);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("places")

@@ -1,8 +1,6 @@
 /* check_publish: what is looked at before a reader is told that an image is right. */
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "keeper/keeper.h"
@@ -38,15 +36,13 @@ static void check(void *ctx)
 {
 	struct timespec moment = { .tv_nsec = 20000000 };
 
-	(void)ctx;
 	nchecked++;
 	checked_ms = clock_read_us() / 1000;
 	nanosleep(&moment, NULL);
 }
 
-static int send(void *ctx, const struct built_image *img)
+static int send_image(void *ctx, const struct built_image *img)
 {
-	(void)ctx;
 	held[nsent] = holding ? dup(img->fds[2]) : -1;
 	nsent++;
 	checked_when_sent = nchecked;
@@ -55,17 +51,14 @@ static int send(void *ctx, const struct built_image *img)
 
 static void room(void *ctx)
 {
-	(void)ctx;
 }
 
 static void gone(void *ctx, struct catalog_file *f)
 {
-	(void)ctx, (void)f;
 }
 
 static void gone_dir(void *ctx, struct catalog_dir *d)
 {
-	(void)ctx, (void)d;
 }
 
 static void start(void)
@@ -80,7 +73,7 @@ static void start(void)
 	ck_assert_ptr_nonnull(catalog_add_dir(&catalog, 0, NULL, SLICE("/")));
 	publish_init(&publish, &catalog, &loop, buf, 7);
 	publish.check = check;
-	publish.send = send;
+	publish.send = send_image;
 	publish.room = room;
 	catalog_news(&catalog, 0);
 	publish_step(&publish, false);
@@ -151,7 +144,6 @@ static void later(uint64_t ms)
 
 static void pause_here(void *ctx)
 {
-	(void)ctx;
 	later(1000);
 	publish_midway(&publish);
 }
@@ -277,5 +269,3 @@ TEST(two_are_always_made)
 	let_go(2);
 	stop();
 }
-
-UNIT_MAIN("publish")

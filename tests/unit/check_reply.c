@@ -43,9 +43,8 @@ static const struct site_error_page error_pages[] = {
 	{ 405, SLICE_LIT("/404.html"), { .line = 0 } },
 };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	locations[0].headers = headers;
 	locations[0].nheaders = HEADERS;
 	locations[0].cache_control = SLICE("max-age=60");
@@ -392,6 +391,4 @@ TEST_EACH(leavings_of_a_file, 2)
 	ck_assert_int_eq(pages, _i);
 }
 
-UNIT_FIXTURE(setup, req_teardown)
-
-UNIT_MAIN("reply")
+UNIT_FIXTURE(NULL, req_teardown)

@@ -10,15 +10,13 @@ enum { DISK, IMAGE, SLOW, WAYS, LARGE = 200001 };
 
 static char *data;
 
-static void start(void)
+UNIT_SETUP(start)
 {
-	unit_start();
 	data = tree_bytes(LARGE, 9);
 }
 
-static void stop(void)
+UNIT_TEARDOWN(stop)
 {
-	unit_stop();
 	free(data);
 }
 
@@ -308,7 +306,3 @@ TEST_EACH(coded_error_page, 2)
 		unit_end(req);
 	}
 }
-
-UNIT_FIXTURE(start, stop)
-
-UNIT_MAIN("reply_conditional")

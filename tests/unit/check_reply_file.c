@@ -2,8 +2,6 @@
  */
 #include "files/reply_file.h"
 
-#include <signal.h>
-
 #include "files_unit.h"
 #include "unit.h"
 
@@ -404,7 +402,3 @@ TEST_SIGNAL(length_that_wrapped, 1, SIGABRT)
 	req_init(req, &unit_env, NULL, &unit_stream);
 	h2d_reply_file(req, H2D_DOCUMENT_ROOT, "/d", n - 1);
 }
-
-UNIT_FIXTURE(unit_start, unit_stop)
-
-UNIT_MAIN("answer")

@@ -142,7 +142,3 @@ TEST(gone)
 	}
 	unit_settle();
 }
-
-UNIT_FIXTURE(unit_start, unit_stop)
-
-UNIT_MAIN("names")

@@ -1,7 +1,6 @@
 /*
  * check_req: the request core over a stream that only takes notes: states, replies, errors, memory.
  */
-#include <signal.h>
 
 #include "req_unit.h"
 #include "states_unit.h"
@@ -20,16 +19,14 @@ static void echo_start(struct h2d_req *r, void *state)
 	size_t len;
 	const char *path = h2d_req_path(r, &len);
 
-	(void)state;
 	if (len == 6 && memcmp(path, "/later", 6) == 0)
 		return;
 	h2d_reply_bytes(r, 200, "text/plain", path, len);
 }
 static const struct h2d_handler echo = { .name = "echo", .start = echo_start };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	env.sites = &sites_plain;
 	env.conf.fallback = &echo;
 	env.conf.header_size = 1000;
@@ -38,7 +35,7 @@ static void setup(void)
 	req.target = SLICE("/a%20b?q=1");
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	ck_assert_int_eq(finished, 1);
@@ -174,7 +171,3 @@ TEST(steps)
 		"DONE>GONE",
 		go);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("req")

@@ -11,9 +11,8 @@ static const struct conf_pos at = { .file = "h2d.conf", .line = 1 };
 static struct access_rule room[2];
 static const struct access trusted = { room, 2 };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	sites.proxies.field = PROXIES_X_FORWARDED_FOR;
 	sites.proxies.trusted = &trusted;
 	ck_assert_ptr_null(access_parse("192.0.2.0/30", ACCESS_TRUST, &room[0]));
@@ -22,7 +21,7 @@ static void setup(void)
 	req.target = SLICE("/a");
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	conn = (struct http_conn){ 0 };
@@ -147,39 +146,35 @@ TEST_EACH(not_believed, 4)
 }
 
 static struct access_rule rules[2];
-static struct access access = { rules, 1 };
+static struct access by_rules = { rules, 1 };
 
 /* Rules go by it; who is unknown gets in nowhere where addresses count. */
-TEST(rules_go_by_it)
-{
-	static const struct {
-		const char *rule, *chain;
-		bool allow;
-		int status;
-	} cases[] = {
-		{ C, C, true, 200 },
-		{ C, C, false, 403 },
-		{ C, "203.0.113.8", true, 403 },
-		{ C, "203.0.113.8", false, 200 },
-		{ C, C ", 203.0.113.8", true, 403 },
-		{ "192.0.2.0/30", C, true, 403 },
-		{ "192.0.2.0/30", "garbage", true, 403 },
-		{ "192.0.2.0/30", "unknown", true, 403 },
-		{ "all", "unknown", true, 403 },
-		{ C, "unknown", false, 403 },
-		{ "192.0.2.0/30", NULL, true, 200 },
-	};
+static const struct {
+	const char *rule, *chain;
+	bool allow;
+	int status;
+} cases[] = {
+	{ C, C, true, 200 },
+	{ C, C, false, 403 },
+	{ C, "203.0.113.8", true, 403 },
+	{ C, "203.0.113.8", false, 200 },
+	{ C, C ", 203.0.113.8", true, 403 },
+	{ "192.0.2.0/30", C, true, 403 },
+	{ "192.0.2.0/30", "garbage", true, 403 },
+	{ "192.0.2.0/30", "unknown", true, 403 },
+	{ "all", "unknown", true, 403 },
+	{ C, "unknown", false, 403 },
+	{ "192.0.2.0/30", NULL, true, 200 },
+};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ck_assert_ptr_null(access_parse(cases[i].rule, ACCESS_ALLOW, &rules[0]));
-		rules[0].allow = cases[i].allow;
-		site_v[0].all.access = &access;
-		add("x-forwarded-for", cases[i].chain);
-		req_start(&req);
-		ck_assert_msg(req.reply.status == cases[i].status, "%u: %d", i, req.reply.status);
-		teardown();
-		setup();
-	}
+TEST_ROWS(rules_go_by_it, cases)
+{
+	ck_assert_ptr_null(access_parse(cases[_i].rule, ACCESS_ALLOW, &rules[0]));
+	rules[0].allow = cases[_i].allow;
+	site_v[0].all.access = &by_rules;
+	add("x-forwarded-for", cases[_i].chain);
+	req_start(&req);
+	ck_assert_int_eq(req.reply.status, cases[_i].status);
 }
 
 TEST_EACH(came_by_https, 2)
@@ -210,7 +205,3 @@ TEST(of_half_a_head)
 	ck_assert_str_eq(ADDR_HOST(req_client(&req)), "192.0.2.1");
 	ck_assert(!req_client_https(&req));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("req_client")

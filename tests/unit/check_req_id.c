@@ -124,6 +124,4 @@ TEST(room)
 	ck_assert_uint_gt(reply_field("content-length").n, 0);
 }
 
-UNIT_FIXTURE(req_setup, req_teardown)
-
-UNIT_MAIN("req_id")
+UNIT_FIXTURE(NULL, req_teardown)

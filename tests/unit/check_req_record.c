@@ -16,9 +16,8 @@ static void at(uint64_t us)
 }
 
 /* The request begins a second time, at 1000 microseconds. */
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	req_fini(&req);
 	env.finished = on_finished;
 	at(1000);
@@ -101,6 +100,4 @@ TEST(health)
 	ck_assert(slice_eq(route_name(), SLICE("health")));
 }
 
-UNIT_FIXTURE(setup, req_teardown)
-
-UNIT_MAIN("req_record")
+UNIT_FIXTURE(NULL, req_teardown)

@@ -5,21 +5,50 @@
  */
 #include "net/reuseport.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "listener_unit.h"
+#include "net/listener.h"
+#include "unit.h"
 
-enum { QUEUED = 200 };
+enum { SLOTS = 4, QUEUED = 200 };
 
-static void teardown(void)
+static struct listener l;
+
+UNIT_SETUP(setup)
+{
+	struct addr addr;
+	char err[256];
+
+	ck_assert_ptr_null(addr_parse("127.0.0.1:0", &addr));
+	ck_assert_msg(listener_open(&l, &addr, SLOTS, 0, err, sizeof(err)) == 0, "%s", err);
+	ck_assert_msg(listener_listen(&l, err, sizeof(err)) == 0, "%s", err);
+}
+
+UNIT_TEARDOWN(teardown)
 {
 	listener_close(&l);
+}
+
+static int dial(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, &l.addr.sa, l.addr.len), 0);
+	return fd;
+}
+
+/* Accepts all that is queued; what came is closed. */
+static unsigned empty(unsigned slot)
+{
+	unsigned n = 0;
+	int fd;
+
+	for (; (fd = accept(l.fds[slot], NULL, NULL)) >= 0; n++)
+		close(fd);
+	ck_assert_int_eq(errno, EAGAIN);
+	return n;
 }
 
 /* n connections; how many each slot had. */
@@ -174,7 +203,3 @@ TEST(not_a_group)
 	ck_assert_int_lt(reuseport_cpu(fd, &cpu, 1, 1), 0);
 	ck_assert_int_lt(reuseport_hash(-1), 0);
 }
-
-UNIT_FIXTURE(listener_up, teardown)
-
-UNIT_MAIN("reuseport")

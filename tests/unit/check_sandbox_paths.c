@@ -1,46 +1,27 @@
 /* sandbox_paths: which folders stand for a path whose file may be replaced. */
 #include "sandbox/sandbox_paths.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tree_unit.h"
 
-#include "unit.h"
-
-static char top[64];
 static char seen[4096];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	snprintf(top, sizeof(top), "/tmp/h2d-unit-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(top));
-	ck_assert_int_eq(chdir(top), 0);
+	ck_assert_int_eq(chdir(tree), 0);
 	seen[0] = '\0';
 }
 
-static void teardown(void)
-{
-	char command[128];
-
-	ck_assert_int_eq(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -r %s", top);
-	ck_assert_int_eq(system(command), 0);
-}
-
-/* Paths below top, a blank behind each. */
+/* Paths below the tree, a blank behind each. */
 static void note(void *ctx, const char *path, unsigned rights)
 {
 	size_t n = strlen(seen);
 
-	(void)ctx, (void)rights;
 	/* With sanitizers, what their reports need is allowed as well. */
 	if (UNIT_SANITIZED && (strncmp(path, "/proc", 5) == 0 || strcmp(path, "/lib") == 0 ||
 				      strcmp(path, "/usr/lib") == 0))
 		return;
-	if (strncmp(path, top, strlen(top)) == 0)
-		path += strlen(top);
+	if (strncmp(path, tree, strlen(tree)) == 0)
+		path += strlen(tree);
 	snprintf(seen + n, sizeof(seen) - n, "%s ", path);
 }
 
@@ -54,16 +35,13 @@ static void way(char *path)
 
 static void way_of(const char *path)
 {
-	char whole[256];
-
-	snprintf(whole, sizeof(whole), "%s%s", top, path);
 	seen[0] = '\0';
-	way(whole);
+	way(tree_path(path + 1));
 }
 
 TEST(a_file_and_its_folder)
 {
-	ck_assert_int_eq(mkdir("etc", 0700), 0);
+	tree_dir("etc");
 	way_of("/etc/users");
 	ck_assert_str_eq(seen, "/etc ");
 	way_of("/etc///");
@@ -72,11 +50,11 @@ TEST(a_file_and_its_folder)
 
 TEST(where_links_lead)
 {
-	ck_assert_int_eq(mkdir("releases", 0700), 0);
-	ck_assert_int_eq(mkdir("releases/42", 0700), 0);
-	ck_assert_int_eq(mkdir("releases/42/public", 0700), 0);
-	ck_assert_int_eq(symlink("releases/42", "current"), 0);
-	ck_assert_int_eq(symlink("current/public", "www"), 0);
+	tree_dir("releases");
+	tree_dir("releases/42");
+	tree_dir("releases/42/public");
+	tree_link("releases/42", "current");
+	tree_link("current/public", "www");
 	way_of("/current");
 	ck_assert_str_eq(seen, "/releases  /current ");
 	way_of("/current/public");
@@ -90,12 +68,12 @@ TEST(many_in_one_folder)
 {
 	struct conf_server servers[3] = { 0 };
 	struct conf conf = { .servers = servers, .nservers = 3 };
-	char roots[3][128];
+	char roots[3][sizeof(tree) + 8];
 
-	ck_assert_int_eq(mkdir("srv", 0700), 0);
-	ck_assert_int_eq(symlink("/usr/share", "srv/b"), 0);
+	tree_dir("srv");
+	tree_link("/usr/share", "srv/b");
 	for (unsigned i = 0; i < 3; i++) {
-		snprintf(roots[i], sizeof(roots[i]), "%s/srv/%c", top, 'a' + (int)i);
+		snprintf(roots[i], sizeof(roots[i]), "%s/srv/%c", tree, 'a' + (int)i);
 		servers[i].root = roots[i];
 	}
 	sandbox_paths(&conf, SANDBOX_ROOTS, note, NULL);
@@ -104,8 +82,8 @@ TEST(many_in_one_folder)
 
 TEST(a_link_to_itself_ends)
 {
-	ck_assert_int_eq(symlink("b", "a"), 0);
-	ck_assert_int_eq(symlink("a", "b"), 0);
+	tree_link("b", "a");
+	tree_link("a", "b");
 	way_of("/a");
 	ck_assert(strlen(seen) > 0);
 }
@@ -121,7 +99,3 @@ TEST(never_everything)
 	way(NULL);
 	ck_assert_str_eq(seen, "/tmp / /tmp/.. ");
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("sandbox_paths")

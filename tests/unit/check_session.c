@@ -4,10 +4,10 @@
  */
 #include "base/clock.h"
 #include "base/counters.h"
+#include "loop_unit.h"
 #include "session/sessions.h"
 #include "share/account.h"
 #include "states_unit.h"
-#include "unit.h"
 
 enum { MANY = 80 };
 
@@ -22,7 +22,6 @@ struct fake {
 	unsigned drained, patient, asked;
 };
 
-static struct loop loop;
 static struct sessions all;
 static struct fake fakes[MANY];
 static unsigned nfreed, nroom;
@@ -47,7 +46,6 @@ static void fake_drain(struct session *s, bool patient)
 
 static bool fake_ask(struct session *s, struct lender *lender)
 {
-	(void)lender;
 	fake_of(s)->asked++;
 	return !fake_of(s)->refuses;
 }
@@ -136,10 +134,9 @@ static void room(struct sessions *of)
 	nroom++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	nfreed = nroom = 0;
-	ck_assert_int_eq(loop_init(&loop), 0);
 	now_ms = 5000;
 	clock_set(now_ms * 1000, (struct timespec){ .tv_sec = 1000 });
 	wheel_init(&loop.wheel, now_ms);
@@ -151,13 +148,12 @@ static void setup(void)
 	all.gone = room;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	sessions_cut(&all);
 	reap();
 	sessions_fini(&all);
 	accounts_free(&all.accounts);
-	loop_fini(&loop);
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)
 			ck_assert_msg(counters_get(counters, i) == 0, "%s", counter_info[i].name);
@@ -418,7 +414,3 @@ TEST(looks)
 	ck_assert_uint_eq(look.requests, 1);
 	ck_assert_uint_eq(look.left_ms, 30);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("session")

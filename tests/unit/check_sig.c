@@ -1,12 +1,8 @@
 /* check_sig: signals come through the loop, one callback each, and a child starts clean. */
 #include "event/loop.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include "loop_unit.h"
 
-#include "unit.h"
-
-static struct loop loop;
 static struct sig sig;
 static int heard[NSIG];
 
@@ -18,7 +14,7 @@ static void on_signal(struct sig *s, const struct signalfd_siginfo *info)
 		sig_fini(s, &loop);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	sigset_t set;
 
@@ -26,14 +22,12 @@ static void setup(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGTERM);
-	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(sig_init(&sig, &loop, &set, on_signal), 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	sig_fini(&sig, &loop);
-	loop_fini(&loop);
 }
 
 TEST(delivers)
@@ -64,7 +58,6 @@ TEST(fini_in_callback)
 
 static void never(int n)
 {
-	(void)n;
 	_exit(9);
 }
 
@@ -93,7 +86,3 @@ TEST(child_starts_clean)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2, "status %#x", status);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("sig")

@@ -24,17 +24,11 @@ static const struct sites *make(const char *text, const struct certs *certs)
 	return sites_make(conf, &trees, certs, NULL, &arena, &all);
 }
 
-static void drop(void)
+UNIT_TEARDOWN(drop)
 {
 	arena_reset(&arena);
 	trees_fini(&trees);
 	conf_free(&conf);
-}
-
-static void remove_all(void)
-{
-	drop();
-	remove_folder();
 }
 
 static bool is(struct slice s, const char *text)
@@ -137,8 +131,8 @@ TEST(uploads_of_each_root)
 	};
 	const struct sites *s;
 
-	ck_assert_int_eq(mkdir(in_folder("www/files"), 0755), 0);
-	ck_assert_int_eq(mkdir(in_folder("www/more"), 0755), 0);
+	ck_assert_int_eq(mkdir(tree_path("www/files"), 0755), 0);
+	ck_assert_int_eq(mkdir(tree_path("www/more"), 0755), 0);
 	s = make("server \"_\" { root = \"@/www/\" upload-dir = \"files/\" }\n"
 		 "server \"a\" { root = \"@\" upload-dir = \"www/more/up\" }\n"
 		 "server \"b\" { root = \"@/www/files\" }\n"
@@ -149,8 +143,8 @@ TEST(uploads_of_each_root)
 		ck_assert_msg(doc_root_is_upload(&trees.files.roots[s->v[cases[i].server].root],
 				      slice_str(cases[i].path)) == cases[i].uploads,
 			"%s", cases[i].path);
-	rmdir(in_folder("www/files"));
-	rmdir(in_folder("www/more"));
+	rmdir(tree_path("www/files"));
+	rmdir(tree_path("www/more"));
 }
 
 static const char places_text[] =
@@ -207,7 +201,7 @@ TEST(what_a_location_inherits)
 	ck_assert_int_eq(all->redirect.status, 307);
 	ck_assert_uint_eq(all->access->n, 1);
 	ck_assert(!all->access->rules[0].allow);
-	ck_assert_str_eq(all->auth->file, in_folder("key.pem"));
+	ck_assert_str_eq(all->auth->file, tree_path("key.pem"));
 	ck_assert(is(all->auth->realm, "restricted"));
 
 	ck_assert(is(p->prefix, "/a"));
@@ -216,7 +210,7 @@ TEST(what_a_location_inherits)
 	ck_assert_uint_eq(p->nheaders, 3);
 	ck_assert(is(p->headers[1].name, "vary") && is(p->headers[2].name, "x-two"));
 	ck_assert_uint_eq(p->access->n, 1);
-	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
+	ck_assert_str_eq(p->auth->file, tree_path("key.pem"));
 }
 
 /* Inner add-header comes after outer remove-header, and both add up. */
@@ -275,7 +269,7 @@ TEST(what_a_location_sets)
 	ck_assert(!lets_in(p->access, "10.1.0.1:1"));
 	ck_assert(lets_in(p->access, "unix:/x"));
 	ck_assert(is(p->auth->realm, "all of it"));
-	ck_assert_str_eq(p->auth->file, in_folder("key.pem"));
+	ck_assert_str_eq(p->auth->file, tree_path("key.pem"));
 
 	p = location(&s->v[0], "/a/b/c/d");
 	ck_assert(is(p->prefix, "/a/b/c"));
@@ -636,8 +630,3 @@ TEST(out_of_memory)
 	}
 	ck_assert_uint_gt(failed, 50);
 }
-
-UNIT_FIXTURE(make_folder, remove_all)
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN("sites")

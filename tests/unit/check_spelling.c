@@ -3,15 +3,12 @@
  * FS_IOC_GETFLAGS say is this test's (linked with --wrap).
  */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "image/beneath.h"
 #include "tree_unit.h"
@@ -44,9 +41,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	tree_init();
 	tree_dir("d");
 	tree_dir("d/Sub");
 	tree_text("d/Sub/file", "x");
@@ -55,10 +51,9 @@ static void setup(void)
 	ck_assert_int_ge(root, 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	close(root);
-	tree_fini();
 }
 
 static int check(const char *path, unsigned n)
@@ -139,7 +134,3 @@ TEST(both_cases)
 	ck_assert_int_eq(check("/d/Sub/FILE", UINT_MAX), 0);
 	ck_assert_int_eq(spelling_check(root, "/d/Sub/FILE", 3, BENEATH_CACHED), -EAGAIN);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("spelling")

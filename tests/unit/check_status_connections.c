@@ -1,14 +1,13 @@
 /* check_status_connections: the answer, whatever the workers have written. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "board/admin.h"
+#include "loop_unit.h"
 #include "req_unit.h"
 
 extern const struct h2d_handler h2d_handler_status_connections;
 
 static struct board *board;
-static struct loop loop;
 static unsigned asked;
 
 /* Two workers show theirs, the second one what a mad one would. */
@@ -37,10 +36,8 @@ static void show(struct admin *a)
 
 static struct admin admin = { .show_connections = show };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	board = board_new();
 	ck_assert_ptr_nonnull(board);
 	admin.board = board;
@@ -55,11 +52,10 @@ static void setup(void)
 	req_start(&req);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
 	board_free(&board);
-	loop_fini(&loop);
 }
 
 static const char *ask(void)
@@ -93,7 +89,3 @@ TEST(json)
 	ck_assert_ptr_null(strstr(t, "\"slot\":2"));
 	ck_assert_str_eq(t + strlen(t) - 5, "]}]}\n");
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("status_connections")

@@ -1,12 +1,8 @@
 /* check_store: what an upload does on the disk, with and without files that have no name. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "request/body.h"
 #include "states_unit.h"
@@ -463,21 +459,14 @@ TEST_EACH(plans, 6)
 	}
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	tree_init();
 	tree_dir("up");
 	root = open(tree, O_PATH | O_DIRECTORY);
 	ck_assert_int_ge(root, 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	close(root);
-	tree_fini();
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("store")

@@ -1,6 +1,5 @@
 /* store: a name or an offset whose length wrapped is the handler's fault, whatever is asked about
  * it. */
-#include <signal.h>
 
 #include "files_unit.h"
 #include "unit.h"
@@ -30,7 +29,3 @@ TEST_SIGNAL(length_that_wrapped, 5, SIGABRT)
 		break;
 	}
 }
-
-UNIT_FIXTURE(unit_start, unit_stop)
-
-UNIT_MAIN("store_length")

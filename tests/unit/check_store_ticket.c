@@ -3,13 +3,8 @@
 #include "store/store_ticket.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "request/body.h"
 #include "tree_unit.h"
@@ -233,9 +228,8 @@ TEST(a_large_ticket_is_counted)
 		used - before, store_ticket_cost("name", "user", &large, 1) + STORE_DIR_FILE);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	tree_init();
 	tree_dir("up");
 	root = open(tree, O_PATH | O_DIRECTORY);
 	ck_assert_int_eq(store_dir_open(&dir, root, "/up"), 0);
@@ -244,16 +238,11 @@ static void setup(void)
 	ck_assert_int_ge(part, 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	store_ticket_close(&first);
 	store_ticket_close(&second);
 	close(part);
 	store_dir_close(&dir);
 	close(root);
-	tree_fini();
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("store_ticket")

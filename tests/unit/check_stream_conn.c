@@ -3,30 +3,23 @@
  * preface in pieces, half-closed peers, peers that do not read, draining, timeouts. No TLS, no
  * files.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <nghttp2/nghttp2.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "conn/stream_conn.h"
+#include "loop_unit.h"
 #include "net/tcp.h"
 #include "proto/window.h"
 #include "request/req.h"
 #include "share/account.h"
 #include "tools/route_build.h"
-#include "unit.h"
 
 enum { BIG = 8 << 20 };
 
-static struct loop loop;
 static struct sessions all;
 static struct stream_env env;
 static struct ahead ahead;
@@ -44,7 +37,6 @@ static ssize_t big_fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 {
 	size_t n = big_left < cap ? big_left : cap;
 
-	(void)req, (void)state;
 	memset(buf, 'b', n);
 	big_left -= n;
 	return (ssize_t)n;
@@ -89,7 +81,6 @@ static void file_come_back(struct ref_file *f, size_t n)
 
 static void file_close(struct body *b)
 {
-	(void)b;
 	ck_assert_uint_eq(file.ref.count, 1);
 }
 
@@ -110,7 +101,6 @@ static void send_file(struct h2d_req *req)
 
 static void start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	if (strcmp(h2d_req_path(req, NULL), "/file") == 0) {
 		send_file(req);
 	} else if (strcmp(h2d_req_path(req, NULL), "/lent") == 0) {
@@ -130,7 +120,6 @@ static const struct h2d_handler fallback = { .name = "fallback", .start = start 
 static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
 	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
 {
-	(void)s, (void)f, (void)vlen, (void)flags, (void)user;
 	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
 		status = atoi((const char *)value);
 	return 0;
@@ -138,20 +127,17 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 static int on_chunk(
 	nghttp2_session *s, uint8_t flags, int32_t id, const uint8_t *data, size_t len, void *user)
 {
-	(void)s, (void)flags, (void)id, (void)data, (void)user;
 	body_bytes += len;
 	return 0;
 }
 static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
 {
-	(void)s, (void)id, (void)user;
 	ck_assert_uint_eq(code, closed_by);
 	ended++;
 	return 0;
 }
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 {
-	(void)s, (void)user;
 	if (f->hd.type == NGHTTP2_GOAWAY)
 		goaways++;
 	return 0;
@@ -245,11 +231,10 @@ static void connect_pair(void)
 
 static struct account_keys keys;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	nghttp2_session_callbacks *cb;
 
-	ck_assert_int_eq(loop_init(&loop), 0);
 	ck_assert_int_eq(route_build(&routes, NULL, 0, stderr), 0);
 	http = (struct http_env){ .sites = &sites_plain,
 		.conf.routes = &routes.table,
@@ -278,7 +263,7 @@ static void setup(void)
 	connect_pair();
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	close(peer);
 	while (all.nlive > 0)
@@ -288,7 +273,6 @@ static void teardown(void)
 	sessions_fini(&all);
 	stream_env_fini(&env);
 	accounts_free(&http.accounts);
-	loop_fini(&loop);
 	route_build_free(&routes);
 	h1_fini();
 	h2_fini();
@@ -485,7 +469,6 @@ static ssize_t greedy_send(struct transport *t, struct outq *q, size_t limit)
 {
 	size_t sum = 0;
 
-	(void)t;
 	while (sum < limit && outq_len(q) > 0) {
 		struct iovec iov;
 		ssize_t n;
@@ -555,7 +538,6 @@ TEST_EACH(shares_turns, 2)
 
 static ssize_t broken_recv(struct transport *t, void *buf, size_t cap)
 {
-	(void)buf, (void)cap;
 	t->reason = "bad record mac";
 	return -EPROTO;
 }
@@ -667,7 +649,6 @@ static void connect_tcp(void)
 
 static void still_lent(struct ref *ref)
 {
-	(void)ref;
 }
 
 static int unsent_max(void)
@@ -895,7 +876,6 @@ TEST_EACH(timeouts, 4)
 
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
-	(void)l, (void)p;
 	if (ref != &lent_ref)
 		return LENDER_OTHER;
 	asked += n;
@@ -941,8 +921,3 @@ TEST_EACH(lender_is_answered, 4)
 	ck_assert_uint_eq(lent_ref.count, 1);
 	ck_assert((body_bytes == BIG) == !(_i & 1));
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN("stream_conn")

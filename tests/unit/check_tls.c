@@ -6,12 +6,8 @@
 #include "tls/tls_ctx.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <poll.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -64,13 +60,11 @@ static int tickets;
 
 static void on_release(struct ref *ref)
 {
-	(void)ref;
 	ck_abort_msg("a reference too many was put");
 }
 
 static int on_ticket(SSL *ssl, SSL_SESSION *session)
 {
-	(void)ssl, (void)session;
 	tickets++;
 	return 0;
 }
@@ -85,7 +79,7 @@ static void new_ctx(bool tls12, bool tls13)
 	ck_assert_msg(unit_cert_add(ctx, "ec.crt", "ec.key", &fault) != NULL, "%s", fault.text);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	for (size_t i = 0; i < BODY; i++)
 		body[i] = (uint8_t)(i * 31 + i / 509);
@@ -97,7 +91,7 @@ static void setup(void)
 	SSL_CTX_sess_set_new_cb(client_ctx, on_ticket);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	SSL_CTX_free(client_ctx);
 	tls_ctx_free(&ctx);
@@ -642,7 +636,6 @@ TEST_EACH(versions_offered, 4)
 
 static bool client_has_ticket(const struct link *l)
 {
-	(void)l;
 	return tickets > 0;
 }
 
@@ -768,9 +761,3 @@ TEST(renegotiation)
 	ck_assert(!l.ceof);
 	link_close(&l);
 }
-
-UNIT_TIMEOUT(60)
-UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tls")

@@ -50,7 +50,7 @@ static struct tls_client_ca *load(const char *file)
 	return ca;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	key = EVP_EC_gen("P-256");
 	server_ctx = SSL_CTX_new(TLS_server_method());
@@ -62,7 +62,7 @@ static void setup(void)
 	tls_client_ca_prepare(server_ctx);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	tls_client_clear(&client);
 	SSL_CTX_free(server_ctx);
@@ -162,8 +162,3 @@ TEST(ids)
 	tls_client_ca_free(&same);
 	tls_client_ca_free(&other);
 }
-
-UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tls_client_ca")

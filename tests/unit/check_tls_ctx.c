@@ -3,7 +3,6 @@
 #include "tls/tls_ctx.h"
 
 #include <openssl/err.h>
-#include <stdlib.h>
 
 #include "unit_cert.h"
 #include "unit_tls.h"
@@ -179,13 +178,12 @@ static const struct tls_cert *choose(const void *owner, struct slice name)
 
 static int on_ticket(SSL *ssl, SSL_SESSION *session)
 {
-	(void)ssl;
 	SSL_SESSION_free(ticket);
 	ticket = session;
 	return 1;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	struct tls_fault fault;
 
@@ -199,7 +197,7 @@ static void setup(void)
 	SSL_CTX_sess_set_new_cb(client_ctx, on_ticket);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	SSL_SESSION_free(ticket);
 	ticket = NULL;
@@ -384,8 +382,3 @@ TEST(a_bent_server_name)
 	ck_assert_uint_gt(asked, 1000);
 	SSL_free(client);
 }
-
-UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tls_ctx")

@@ -113,12 +113,4 @@ TEST(in_authorities)
 	ck_assert_int_gt(calls, 20);
 }
 
-static void begin(void)
-{
-	tls_memory_init();
-	unit_certs_make();
-}
-
-UNIT_FIXTURE(begin, unit_certs_remove)
-
-UNIT_MAIN("tls_memory")
+UNIT_STATEMENT(memory, tls_memory_init())

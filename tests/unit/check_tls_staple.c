@@ -41,7 +41,7 @@ static X509 *make(const char *subject, long serial, EVP_PKEY *key, X509 *by, EVP
 	return x;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	for (unsigned i = 0; i < 3; i++)
 		keys[i] = EVP_EC_gen("P-256");
@@ -51,7 +51,7 @@ static void setup(void)
 	now = time(NULL);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	X509_free(leaf);
 	X509_free(issuer);
@@ -175,7 +175,6 @@ TEST(files)
 	unsigned char *der = response((struct said){ .until = HOUR }, &n);
 	FILE *f;
 
-	unit_certs_make();
 	f = unit_cert_create("staple");
 	ck_assert_uint_eq(fwrite(der, 1, (size_t)n, f), (size_t)n);
 	fclose(f);
@@ -184,7 +183,6 @@ TEST(files)
 	ck_assert_ptr_nonnull(tls_staple_load(unit_cert("text"), leaf, issuer));
 	ck_assert_ptr_null(tls_staple_load(unit_cert("staple"), leaf, issuer));
 	ck_assert_ptr_null(tls_staple_unfit(tls_staple_of(leaf), now));
-	unit_certs_remove();
 	OPENSSL_free(der);
 }
 
@@ -241,7 +239,3 @@ TEST_EACH(shown, 2)
 	SSL_CTX_free(ssl);
 	OPENSSL_free(der);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tls_staple")

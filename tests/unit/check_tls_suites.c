@@ -152,12 +152,10 @@ TEST(the_hybrid_group_comes_first)
 	struct tls_fault fault;
 	bool has_hybrid = tls_suites_check_groups("X25519MLKEM768", &fault);
 
-	unit_certs_make();
 	ck_assert_int_eq(
 		SSL_CTX_use_certificate_file(ssl, unit_cert("ec.crt"), SSL_FILETYPE_PEM), 1);
 	ck_assert_int_eq(
 		SSL_CTX_use_PrivateKey_file(ssl, unit_cert("ec.key"), SSL_FILETYPE_PEM), 1);
-	unit_certs_remove();
 	SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE);
 	ck_assert(tls_suites_use_groups(ssl, "auto"));
 	offer(client, has_hybrid ? "P-384:P-256:X25519:X25519MLKEM768" : "P-384:P-256:X25519");
@@ -173,5 +171,3 @@ TEST(the_hybrid_group_comes_first)
 	SSL_CTX_free(ssl);
 	ERR_clear_error();
 }
-
-UNIT_MAIN("tls_suites")

@@ -2,13 +2,6 @@
  * of keys. */
 #include "tls/tls_tickets.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/slice.h"
 #include "unit.h"
@@ -20,13 +13,12 @@ static SSL_SESSION *ticket;
 
 static int on_ticket(SSL *ssl, SSL_SESSION *session)
 {
-	(void)ssl;
 	SSL_SESSION_free(ticket);
 	ticket = session;
 	return 1;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	server_ctx = SSL_CTX_new(TLS_server_method());
 	client_ctx = SSL_CTX_new(TLS_client_method());
@@ -38,7 +30,7 @@ static void setup(void)
 	ck_assert(tls_tickets_use(server_ctx));
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	SSL_SESSION_free(ticket);
 	ticket = NULL;
@@ -272,8 +264,3 @@ TEST(no_keys)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert(!tls_tickets_read(path, &keys, why, sizeof(why)));
 }
-
-UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tls_tickets")

@@ -10,9 +10,8 @@ static struct location_at all_at, place_at;
 static struct access_rule rules[2];
 static struct access access_of;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	req_setup();
 	env.conf.traced = true;
 	all_at = (struct location_at){ .block = { .file = "h2d.conf", .line = 3 },
 		.headers = headers_at };
@@ -138,6 +137,4 @@ TEST(a_handler_that_must_not_start)
 	ck_assert_ptr_null(req.handler);
 }
 
-UNIT_FIXTURE(setup, req_teardown)
-
-UNIT_MAIN("trace")
+UNIT_FIXTURE(NULL, req_teardown)

@@ -3,11 +3,10 @@
  * is changed at random, also while it reads. When all is read and done, it knows the tree as it is.
  */
 #include <dirent.h>
-#include <errno.h>
 
 #include "keeper/tree_watch.h"
+#include "loop_unit.h"
 #include "tree_unit.h"
-#include "unit.h"
 
 enum { ROOTS = 3, KNOWN_MAX = 4096, PENDING_MAX = 4096, STEPS = 400, ROUNDS = 16 };
 
@@ -23,7 +22,6 @@ struct pending {
 	char path[512];
 };
 
-static struct loop loop;
 static struct tree_watch *watch;
 static struct known known[KNOWN_MAX];
 static struct pending pending[PENDING_MAX];
@@ -41,7 +39,6 @@ static unsigned pick(unsigned n)
 
 static void on_change(void *ctx, enum tree_change what, unsigned root, const char *path)
 {
-	(void)ctx;
 	ck_assert_uint_lt(npending, PENDING_MAX);
 	pending[npending] = (struct pending){ .what = what, .root = root };
 	snprintf(pending[npending++].path, sizeof(pending[0].path), "%s", path);
@@ -302,8 +299,6 @@ static void settle(void)
 
 TEST_EACH(it_is_told_of_everything, 10)
 {
-	tree_init();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	watch = tree_watch_new(&loop, ROOTS, on_change, NULL);
 	ck_assert_ptr_nonnull(watch);
 	state = (unsigned)_i * 7919 + 1;
@@ -330,10 +325,4 @@ TEST_EACH(it_is_told_of_everything, 10)
 	for (unsigned i = 0; i < ROOTS; i++)
 		close(root_fds[i]);
 	tree_watch_free(&watch);
-	loop_fini(&loop);
 }
-
-UNIT_FIXTURE(NULL, tree_fini)
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("tree_random")

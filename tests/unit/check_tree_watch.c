@@ -1,19 +1,16 @@
 /* check_tree_watch: what is told of real directories, their links, moves, floods and limits. */
-#include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "keeper/tree_watch.h"
+#include "loop_unit.h"
 #include "tree_unit.h"
-#include "unit.h"
 
 enum { ROOTS = 8, TOLD_MAX = 64, WAIT_MS = 50000 };
 
-static struct loop loop;
 static struct tree_watch *watch;
 
 static struct told {
@@ -40,22 +37,18 @@ static void on_change(void *ctx, enum tree_change what, unsigned root, const cha
 	snprintf(told[ntold++].path, sizeof(told[0].path), "%s", path);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	tree_init();
-	ck_assert_int_eq(loop_init(&loop), 0);
 	watch = tree_watch_new(&loop, ROOTS, on_change, &loop);
 	ck_assert_ptr_nonnull(watch);
 	ntold = nlost = 0;
 	calls = 0;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	tree_watch_free(&watch);
 	ck_assert_ptr_null(watch);
-	loop_fini(&loop);
-	tree_fini();
 }
 
 static void forget_told(void)
@@ -545,8 +538,3 @@ TEST(many_directories)
 	tree_text("root/199/19999/f", "");
 	expect("0/199/19999/f", NULL);
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("tree_watch")

@@ -2,17 +2,8 @@
  */
 #include "upgrade/upgrade.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "loop_unit.h"
 #include "states_unit.h"
-#include "unit.h"
 
 /* --- what is passed --------------------------------------------------------------------------- */
 
@@ -182,13 +173,11 @@ static void hear(const char *what)
 
 static void on_said(struct upgrade *u, const char *text)
 {
-	(void)u;
 	hear(text);
 }
 
 static void on_gone(struct upgrade *u, const char *name)
 {
-	(void)u;
 	hear(name);
 }
 
@@ -206,13 +195,11 @@ static void on_failed(struct upgrade *u, const char *why)
 
 static void on_undo(struct upgrade *u)
 {
-	(void)u;
 	hear("undo");
 }
 
 static void on_go(struct upgrade *u)
 {
-	(void)u;
 	hear("go");
 }
 
@@ -231,7 +218,6 @@ static void on_lost(struct upgrade *u)
 static const struct upgrade_ops ops = { on_said, on_gone, on_taken, on_failed, on_undo, on_go,
 	on_bye, on_lost };
 
-static struct loop loop;
 static struct upgrade u;
 static int other = -1;
 static pid_t pid;
@@ -240,7 +226,6 @@ static pid_t pid;
 static int start(struct upgrade *of, const struct program *program, const struct passed *p,
 	int channel, const char *variable)
 {
-	(void)of, (void)program, (void)p, (void)variable;
 	other = dup(channel);
 	pid = fork();
 	if (pid == 0)
@@ -248,15 +233,14 @@ static int start(struct upgrade *of, const struct program *program, const struct
 	return 0;
 }
 
-static void set_up(void)
+UNIT_SETUP(set_up)
 {
 	heard[0] = '\0';
-	ck_assert_int_eq(loop_init(&loop), 0);
 	upgrade_init(&u, &loop, &ops);
 	u.start = start;
 }
 
-static void tear_down(void)
+UNIT_TEARDOWN(tear_down)
 {
 	if (pid > 0) {
 		kill(pid, SIGKILL);
@@ -265,7 +249,6 @@ static void tear_down(void)
 	pid = 0;
 	upgrade_fini(&u);
 	close(other);
-	loop_fini(&loop);
 }
 
 static void say(const char *text)
@@ -401,7 +384,3 @@ TEST(no_channel)
 	ck_assert_int_eq(u.state, UPGRADE_NONE);
 	ck_assert(!upgrade_ready(&u) && !upgrade_leave(&u));
 }
-
-UNIT_FIXTURE(set_up, tear_down)
-
-UNIT_MAIN("upgrade")

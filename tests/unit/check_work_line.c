@@ -4,7 +4,7 @@
 
 #include "api/work_line.h"
 #include "base/counters.h"
-#include "unit.h"
+#include "loop_unit.h"
 
 enum { THREADS = 4, ITEMS = 8 };
 
@@ -14,7 +14,6 @@ struct item {
 	int ran, done;
 };
 
-static struct loop loop;
 static struct accounts *all;
 static struct account *clients[3];
 static struct work_line *line;
@@ -36,9 +35,8 @@ static void done(struct work_turn *t)
 	LIST_ENTRY(t, struct item, turn)->done++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(loop_init(&loop), 0);
 	all = accounts_new(10, &(struct account_keys){ 0 }, 64, NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const texts[] = { "192.0.2.1:1", "192.0.2.2:1", "192.0.2.3:1" };
@@ -70,7 +68,7 @@ static void end(unsigned i)
 	turn_until_done(&items[i]);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (unsigned i = 0; i < ITEMS; i++)
 		sem_post(&items[i].end);
@@ -81,7 +79,6 @@ static void teardown(void)
 	for (unsigned i = 0; i < 3; i++)
 		account_close(&clients[i]);
 	accounts_free(&all);
-	loop_fini(&loop);
 }
 
 static void join(unsigned i, struct account *a)
@@ -164,7 +161,3 @@ TEST(accounts_stay)
 		end(i);
 	ck_assert_uint_eq(accounts_count(all), 2);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("work_line")

@@ -4,51 +4,22 @@
  */
 #pragma once
 
-#include <ftw.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "conf/conf.h"
-#include "unit.h"
+#include "tree_unit.h"
 
 enum { FAULTS_SEEN = 128 };
 
-static char folder[] = "/tmp/h2d-check-conf-XXXXXX";
 static char faults[FAULTS_SEEN][512];
 static unsigned nfaults;
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
-static void remove_folder(void)
-{
-	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	strcpy(folder + sizeof(folder) - 7, "XXXXXX");
-}
-
-static const char *in_folder(const char *name)
-{
-	static char path[8][512];
-	static unsigned turn;
-
-	turn = (turn + 1) % 8;
-	snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
-	return path[turn];
-}
-
 static void write_bytes(const char *name, const char *text, size_t n)
 {
-	FILE *out = fopen(in_folder(name), "w");
+	FILE *out = fopen(tree_path(name), "w");
 
 	ck_assert_ptr_nonnull(out);
 	for (size_t i = 0; i < n; i++) {
 		if (text[i] == '@')
-			fputs(folder, out);
+			fputs(tree, out);
 		else
 			putc(text[i], out);
 	}
@@ -60,10 +31,9 @@ static void write_file(const char *name, const char *text)
 	write_bytes(name, text, strlen(text));
 }
 
-static void make_folder(void)
+UNIT_SETUP(make_folder)
 {
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	ck_assert_int_eq(mkdir(in_folder("www"), 0755), 0);
+	tree_dir("www");
 	write_file("cert.pem", "");
 	write_file("key.pem", "");
 }
@@ -74,11 +44,10 @@ static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 	const char *file = pos->file;
 	char line[16] = "";
 
-	(void)ctx;
 	ck_assert_ptr_nonnull(file);
 	ck_assert_uint_lt(nfaults, FAULTS_SEEN);
-	if (strncmp(file, folder, strlen(folder)) == 0)
-		file += strlen(folder) + 1;
+	if (strncmp(file, tree, strlen(tree)) == 0)
+		file += strlen(tree) + 1;
 	if (pos->line > 0)
 		snprintf(line, sizeof(line), ":%u", pos->line);
 	snprintf(faults[nfaults++], sizeof(faults[0]), "%s%s: %s", file, line, message);
@@ -92,7 +61,7 @@ static struct conf *load_with(const struct conf_override *ov)
 
 static struct conf *load_name(const char *name)
 {
-	const struct conf_override ov = { .file = in_folder(name) };
+	const struct conf_override ov = { .file = tree_path(name) };
 
 	return load_with(&ov);
 }

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <dirent.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include "unit.h"
 

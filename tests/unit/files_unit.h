@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "base/counters.h"
 #include "files/files.h"
@@ -39,18 +37,15 @@ static bool unit_slow; /* files are as on FUSE: opened, read and closed by threa
 
 static inline void unit_reply(struct h2d_req *req)
 {
-	(void)req;
 }
 
 static inline void unit_resume(struct h2d_req *req)
 {
-	(void)req;
 	unit_resumed++;
 }
 
 static inline void unit_consume(struct h2d_req *req, size_t n)
 {
-	(void)req, (void)n;
 }
 
 static const struct stream_ops unit_stream = {
@@ -59,9 +54,8 @@ static const struct stream_ops unit_stream = {
 	.consume = unit_consume,
 };
 
-static inline void unit_start(void)
+UNIT_SETUP(unit_start)
 {
-	tree_init();
 	tree_dir("files");
 	unit_root = (struct doc_root){
 		.root = tree,
@@ -123,7 +117,7 @@ static inline void unit_unpublish(void)
 	unit_build_stop(&unit_keeper);
 }
 
-static inline void unit_stop(void)
+UNIT_TEARDOWN(unit_stop)
 {
 	files_free(&unit_files);
 	offload_free(&unit_offload);
@@ -134,7 +128,6 @@ static inline void unit_stop(void)
 	ck_assert_int_eq(counters->images, 0);
 	ck_assert_int_eq(counters->requests_live, 0);
 	ck_assert_int_eq(counters->offload_jobs, 0);
-	tree_fini();
 }
 
 /* The keeper's part: an image of the tree as it is now, in use when this returns. */

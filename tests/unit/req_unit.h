@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/counters.h"
 #include "request/handler_call.h"
 #include "request/req_body.h"
@@ -32,7 +29,6 @@ static void on_reply(struct h2d_req *r)
 }
 static void on_resume(struct h2d_req *r)
 {
-	(void)r;
 }
 static void on_consume(struct h2d_req *r, size_t n)
 {
@@ -69,7 +65,6 @@ static const struct stream_ops ops = {
 
 static void fallback_start(struct h2d_req *r, void *state)
 {
-	(void)state;
 	starts++;
 	if (!slice_eq(r->path, SLICE("/later")))
 		h2d_reply_bytes(r, 200, "text/plain", "ok", 2);
@@ -82,12 +77,10 @@ static size_t uploaded_n;
 
 static void upload_start(struct h2d_req *r, void *state)
 {
-	(void)r, (void)state;
 	starts++;
 }
 static void upload_body(struct h2d_req *r, void *state, const char *data, size_t n)
 {
-	(void)state;
 	ck_assert_uint_le(uploaded_n + n, sizeof(uploaded));
 	memcpy(uploaded + uploaded_n, data, n);
 	uploaded_n += n;
@@ -97,7 +90,6 @@ static void upload_body(struct h2d_req *r, void *state, const char *data, size_t
 }
 static void upload_end(struct h2d_req *r, void *state)
 {
-	(void)state;
 	h2d_reply_bytes(r, 201, NULL, "", 0);
 }
 static const struct h2d_handler upload = {
@@ -112,7 +104,7 @@ static const struct route_row rows[] = {
  * site_v[0] is the default; site_v[1] answers "other.example". places[0] is site_v[0]'s "/p", with
  * the one route "POST /p/upload" in it.
  */
-static void req_setup(void)
+UNIT_SETUP(req_setup)
 {
 	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
 	routes.routes[0].handler = &upload;

@@ -1,21 +1,13 @@
-/*
- * tree_unit: temporary trees of files for the tests of the cache. A test that forks leaves its tree
- * to tree_fini(), called by its checked fixture's teardown.
- */
+/* tree_unit: a temporary tree of files for each test of a program that includes this. */
 #pragma once
 
-#include <check.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "unit.h"
 
 static char tree[256]; /* the root of this test's tree */
 
-static inline void tree_init(void)
+UNIT_SETUP(tree_init)
 {
 	const char *tmp = getenv("TMPDIR");
 
@@ -26,20 +18,19 @@ static inline void tree_init(void)
 static inline int tree_remove_one(
 	const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st, (void)type, (void)ftw;
 	return remove(path);
 }
 
-static inline void tree_fini(void)
+UNIT_TEARDOWN(tree_fini)
 {
 	nftw(tree, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static inline const char *tree_path(const char *name)
+static inline char *tree_path(const char *name)
 {
-	static char paths[4][8192];
+	static char paths[8][8192];
 	static unsigned next;
-	char *path = paths[next++ % 4];
+	char *path = paths[next++ % 8];
 
 	snprintf(path, sizeof(paths[0]), "%s/%s", tree, name);
 	return path;

@@ -1,26 +1,39 @@
 /*
  * unit: the main() of every libcheck program. A test is TEST(name), or TEST_EACH(name, n), which
  * runs with _i from 0 to n - 1, or TEST_ROWS(name, rows); it is in the program's one test case by
- * being there. A file ends with UNIT_MAIN("name"), where each test is a process of its own, or
- * UNIT_MAIN_PURE("name"), where pure functions share one: a fork costs more than such a test, and
- * under sanitizers a hundred times as much.
+ * being there, and so are UNIT_SETUP(name) and UNIT_TEARDOWN(name). Each test is a process of its
+ * own, except in files that include unit_pure.h.
  */
 #pragma once
 
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* libcheck writes the place of each assertion that holds, and reads them all for each test: in
  * quadratic time. */
 #define _mark_point(file, line) ((void)0)
 
+/* Functions that are called by pointer have the parameters of its type. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 static inline TCase *unit_case(void)
 {
 	static TCase *all;
 
-	if (all == NULL)
+	if (all == NULL) {
 		all = tcase_create("all");
+		tcase_set_timeout(all, 300);
+	}
 	return all;
 }
 
@@ -53,31 +66,37 @@ static inline TCase *unit_case(void)
 	UNIT_STATEMENT(add_##name, add) \
 	static void name(int _i __attribute__((unused)))
 
-/* Around each test, in its process. */
+/* Around each test, in its process: functions of this file, or of a header. */
+#define UNIT_SETUP(name)    UNIT_AROUND(name, name, NULL)
+#define UNIT_TEARDOWN(name) UNIT_AROUND(name, NULL, name)
+#define UNIT_AROUND(name, setup, teardown) \
+	static void name(void); \
+	UNIT_STATEMENT(around_##name, tcase_add_checked_fixture(unit_case(), setup, teardown)) \
+	static void name(void)
 #define UNIT_FIXTURE(setup, teardown) \
 	UNIT_STATEMENT(fixture, tcase_add_checked_fixture(unit_case(), setup, teardown))
 /* Around all tests, in the process that forks them. */
 #define UNIT_FIXTURE_ONCE(setup, teardown) \
 	UNIT_STATEMENT(fixture_once, tcase_add_unchecked_fixture(unit_case(), setup, teardown))
-/* Seconds that a test may take. */
-#define UNIT_TIMEOUT(seconds) UNIT_STATEMENT(timeout, tcase_set_timeout(unit_case(), seconds))
 
-#define UNIT_MAIN(name)      UNIT_MAIN_FORKS(name, CK_FORK_GETENV)
-#define UNIT_MAIN_PURE(name) UNIT_MAIN_FORKS(name, CK_NOFORK)
+static enum fork_status unit_forks = CK_FORK_GETENV;
 
-#define UNIT_MAIN_FORKS(name, forks) \
-	int main(void) \
-	{ \
-		Suite *suite = suite_create(name); \
-		SRunner *runner; \
-		int failed; \
-\
-		umask(022); /* other users may read what a test writes, unless it says so */ \
-		suite_add_tcase(suite, unit_case()); \
-		runner = srunner_create(suite); \
-		srunner_set_fork_status(runner, forks); \
-		srunner_run_all(runner, CK_ENV); \
-		failed = srunner_ntests_failed(runner); \
-		srunner_free(runner); \
-		return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE; \
-	}
+int main(void)
+{
+	Suite *suite = suite_create(program_invocation_short_name);
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	umask(022); /* other users may read what a test writes, unless it says so */
+	suite_add_tcase(suite, unit_case());
+	srunner_set_fork_status(runner, unit_forks);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Until each file is without them. */
+#define UNIT_MAIN(name)      _Static_assert(1, "");
+#define UNIT_MAIN_PURE(name) UNIT_STATEMENT(pure, unit_forks = CK_NOFORK)
+#define UNIT_TIMEOUT(n)      _Static_assert(1, "");

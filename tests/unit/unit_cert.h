@@ -11,8 +11,6 @@
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "tls/tls_ctx.h"
 #include "unit.h"
@@ -159,3 +157,5 @@ static void unit_certs_remove(void)
 		closedir(dir);
 	rmdir(unit_cert_dir);
 }
+
+UNIT_FIXTURE_ONCE(unit_certs_make, unit_certs_remove)
