@@ -4,9 +4,7 @@
  */
 #include "http/coding.h"
 
-#include <stdio.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 enum {
 	BR = 1 << CODING_BR,
@@ -287,5 +285,3 @@ TEST_ROWS(test_accept, accepts)
 	ck_assert_int_eq(accept_weight(fields, n, SLICE("text/html")), accepts[_i].html);
 	ck_assert_int_eq(accept_weight(fields, n, SLICE("application/json")), accepts[_i].json);
 }
-
-UNIT_MAIN_PURE("coding")

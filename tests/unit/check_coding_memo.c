@@ -2,8 +2,6 @@
  * between. */
 #include "files/files.h"
 
-#include <stdlib.h>
-
 #include "unit.h"
 
 static struct coding_memo memo;
@@ -59,5 +57,3 @@ TEST(many)
 		same(&f, 1);
 	}
 }
-
-UNIT_MAIN("coding_memo")

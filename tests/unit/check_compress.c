@@ -5,7 +5,6 @@
  */
 #include "http/compress.h"
 
-#include <errno.h>
 #ifdef HAVE_BROTLIDEC
 #include <brotli/decode.h>
 #endif
@@ -260,7 +259,3 @@ TEST(test_memory_is_out)
 	free(again);
 #endif
 }
-
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN("compress")

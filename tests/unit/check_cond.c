@@ -2,9 +2,7 @@
  * methods that change something, with and without something there. */
 #include "http/cond.h"
 
-#include <stdio.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { MODIFIED = 784111777, NOW = 1795255872 };
 
@@ -315,5 +313,3 @@ TEST(test_no_tag)
 	n = split("if-none-match: *\n", fields);
 	ck_assert_int_eq(cond_check_change(fields, n, COND_IF_NONE_MATCH, &v, NOW), COND_FAILED);
 }
-
-UNIT_MAIN_PURE("cond")

@@ -2,7 +2,7 @@
 #include "conf/conf_foreign.h"
 
 #include "conf/conf_table.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *key, *section, *why, *words;
@@ -94,5 +94,3 @@ TEST(files_are_told)
 		ck_assert_uint_eq(line, files[i].line);
 	}
 }
-
-UNIT_MAIN_PURE("conf_foreign")

@@ -1,7 +1,7 @@
 /* check_cookie: one cookie out of a field of many. */
 #include "http/field.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *all, *name, *value; /* value NULL: there is none */
@@ -36,5 +36,3 @@ TEST_ROWS(a_field, fields)
 		ck_assert_msg(
 			slice_eq(value, slice_str(fields[_i].value)), "%.*s", SLICE_ARG(value));
 }
-
-UNIT_MAIN_PURE("cookie")

@@ -1,8 +1,6 @@
 /* check_counters: every counter is reachable by name and by index; err: every row is answerable. */
 #include "base/counters.h"
 
-#include <string.h>
-
 #include "base/err.h"
 #include "unit.h"
 
@@ -178,5 +176,3 @@ TEST(nothing_and_nonsense)
 	ck_assert_double_eq_tol(quantile(-5, 2, -1, -1, 0.5), 15, 1e-9);
 	ck_assert_double_ge(histogram_quantile(bounds, N, mad, 0.5), 0);
 }
-
-UNIT_MAIN("counters")

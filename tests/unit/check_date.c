@@ -1,7 +1,7 @@
 /* check_date: formatting against libc's calendar, the three forms, and what is no date. */
 #include "http/date.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { NOW = 1795255872 }; /* Sat, 21 Nov 2026 10:11:12 GMT */
 
@@ -137,7 +137,3 @@ TEST_ROWS(test_cut, good)
 		free(cut);
 	}
 }
-
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN_PURE("date")

@@ -59,26 +59,21 @@ TEST(size_and_time)
 }
 
 /* Within a tick of the last change a further one may not be seen. */
-TEST(time_stamps_tell)
+static const struct {
+	int64_t ctime_ns, now_ns;
+	bool tells;
+} cases[] = {
+	{ 1700000000004000001, 1700000000004000001, false }, /* the same tick */
+	{ 1700000000004000001, 1700000000008000001, true },
+	{ 1700000000004000001, 1700000000000000001, false }, /* finer than the coarse clock */
+	{ 1700000000004000001, 1600000000000000000, true },  /* another clock */
+	{ 1700000000000000000, 1700000001500000000, false }, /* whole seconds */
+	{ 1700000000000000000, 1700000002000000001, true },
+};
+
+TEST_ROWS(time_stamps_tell, cases)
 {
-	static const struct {
-		int64_t ctime_ns, now_ns;
-		bool tells;
-	} cases[] = {
-		{ 1700000000004000001, 1700000000004000001, false }, /* the same tick */
-		{ 1700000000004000001, 1700000000008000001, true },
-		{ 1700000000004000001, 1700000000000000001,
-			false }, /* finer than the coarse clock */
-		{ 1700000000004000001, 1600000000000000000, true },  /* another clock */
-		{ 1700000000000000000, 1700000001500000000, false }, /* whole seconds */
-		{ 1700000000000000000, 1700000002000000001, true },
-	};
+	struct file_id id = { .ctime_ns = cases[_i].ctime_ns };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct file_id id = { .ctime_ns = cases[i].ctime_ns };
-
-		ck_assert_msg(file_id_tells(&id, cases[i].now_ns) == cases[i].tells, "case %zu", i);
-	}
+	ck_assert_msg(file_id_tells(&id, cases[_i].now_ns) == cases[_i].tells, "case %d", _i);
 }
-
-UNIT_MAIN("etag")

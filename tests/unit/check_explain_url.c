@@ -1,7 +1,7 @@
 /* check_explain_url: URLs as people type them, and what a client makes of them. */
 #include "cli/explain.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *text, *authority, *host, *user, *target;
@@ -54,5 +54,3 @@ TEST_ROWS(no_url, bad)
 	ck_assert_msg(explain_url_parse(&url, bad[_i], &a) != NULL, "%s", bad[_i]);
 	arena_reset(&a);
 }
-
-UNIT_MAIN_PURE("explain_url")

@@ -4,12 +4,7 @@
  */
 #include "ipc/fdpass.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fds_unit.h"
 #include "ipc/ctl.h"
@@ -17,12 +12,12 @@
 
 static int inbox[2];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	ck_assert_int_eq(ctl_pair(inbox), 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	close(inbox[0]);
 	close(inbox[1]);
@@ -272,7 +267,3 @@ TEST(a_lost_descriptor_is_said)
 	ck_assert_int_eq(out[1].fd, -1);
 	ck_assert_int_eq(out[2].fd, -1);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("fdpass")

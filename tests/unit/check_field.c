@@ -1,9 +1,7 @@
 /* check_field: lookup, what is legal in names and values, and lists cut at their commas. */
 #include "http/field.h"
 
-#include <stdio.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 TEST(test_find)
 {
@@ -112,5 +110,3 @@ TEST(test_trim)
 	/* No other white space counts. */
 	ck_assert_uint_eq(field_trim(SLICE("\r\n")).n, 2);
 }
-
-UNIT_MAIN_PURE("field")

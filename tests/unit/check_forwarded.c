@@ -1,9 +1,7 @@
 /* check_forwarded: forwarded and x-forwarded-for from right to left, and all that is no address. */
 #include "http/forwarded.h"
 
-#include <stdio.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { SAID = 512 };
 
@@ -179,5 +177,3 @@ TEST(https)
 	ck_assert(!forwarded_is_https(SLICE("\"https\"")));
 	ck_assert(!forwarded_is_https(SLICE("")));
 }
-
-UNIT_MAIN_PURE("forwarded")

@@ -35,13 +35,11 @@ void *__wrap_calloc(size_t n, size_t size)
 
 static int no_run(const struct gifts *args)
 {
-	(void)args;
 	return 0;
 }
 
 static unsigned three(const struct conf *conf)
 {
-	(void)conf;
 	return 3;
 }
 
@@ -52,7 +50,6 @@ static const struct child_kind kinds[] = {
 
 static void on_fault(void *ctx, const struct conf_pos *pos, const char *message)
 {
-	(void)ctx, (void)pos, (void)message;
 	nfaults++;
 }
 
@@ -85,5 +82,3 @@ TEST(without_memory)
 	fail_at = 0;
 	ck_assert_uint_gt(failed, 10);
 }
-
-UNIT_MAIN("gen")

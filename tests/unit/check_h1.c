@@ -3,9 +3,6 @@
  * in pieces, what is said about the connection, bodies nobody takes, the ends.
  */
 #include <crypt.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "auth/auth_queue.h"
 #include "base/clock.h"
@@ -43,7 +40,6 @@ static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, 
 
 static void finished(struct http_env *e, struct h2d_req *req)
 {
-	(void)e;
 	logged++;
 	snprintf(log_line, sizeof(log_line), "%.*s %.*s %.*s %d %s", SLICE_ARG(req->method_text),
 		SLICE_ARG(req->target), SLICE_ARG(req->protocol), req->reply.status,
@@ -52,7 +48,7 @@ static void finished(struct http_env *e, struct h2d_req *req)
 
 /* --- plumbing --------------------------------------------------------------------------------- */
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	proto_unit_init(rows, 4, handlers, &fallback);
 	env.finished = finished;
@@ -62,7 +58,6 @@ static void setup(void)
 
 static void take(void *ctx, const void *data, size_t n)
 {
-	(void)ctx;
 	ck_assert_uint_lt(ngot + n, sizeof(got));
 	memcpy(got + ngot, data, n);
 	ngot += n;
@@ -189,62 +184,54 @@ TEST(pipelining_is_bounded)
 }
 
 /* They concern a request, not the connection. */
-TEST(statuses)
-{
-	static const struct {
-		const char *request, *status;
-	} cases[] = {
-		{ "POST /hello HTTP/1.1\r\nHost: a\r\n\r\n",
-			"HTTP/1.1 405 Method Not Allowed\r\n" },
-		{ "BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 501 Not Implemented\r\n" },
-		{ "GET /a/../../b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
-		{ "GET * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
-		{ "GET a:443 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
-		{ "GET /hello HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, "
-		  "HTTP2-Settings\r\n"
-		  "HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
-			"HTTP/1.1 200 OK\r\n" },
-		{ "OPTIONS /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
-								"allow: GET, HEAD, OPTIONS\r\n" },
-		{ "OPTIONS /x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
-							    "allow: GET, HEAD, OPTIONS\r\n" },
-		{ "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
-							   "allow: GET, HEAD, POST, OPTIONS\r\n" },
-		{ "OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n",
-			"HTTP/1.1 204 No Content\r\n"
-			"allow: GET, HEAD, POST, OPTIONS\r\n" },
-	};
+static const struct {
+	const char *request, *status;
+} statuses_rows[] = {
+	{ "POST /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 405 Method Not Allowed\r\n" },
+	{ "BREW /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 501 Not Implemented\r\n" },
+	{ "GET /a/../../b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+	{ "GET * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+	{ "GET a:443 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n" },
+	{ "GET /hello HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, "
+	  "HTTP2-Settings\r\n"
+	  "HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n" },
+	{ "OPTIONS /hello HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+							"allow: GET, HEAD, OPTIONS\r\n" },
+	{ "OPTIONS /x HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+						    "allow: GET, HEAD, OPTIONS\r\n" },
+	{ "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+						   "allow: GET, HEAD, POST, OPTIONS\r\n" },
+	{ "OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
+							  "allow: GET, HEAD, POST, OPTIONS\r\n" },
+};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		forget();
-		say(cases[i].request);
-		ck_assert_msg(
-			strncmp(got, cases[i].status, strlen(cases[i].status)) == 0, "%s", got);
-		ck_assert_ptr_null(strstr(got, "connection: close"));
-		ck_assert(!proto_over(server));
-	}
+TEST_ROWS(statuses, statuses_rows)
+{
+	say(statuses_rows[_i].request);
+	ck_assert_msg(strncmp(got, statuses_rows[_i].status, strlen(statuses_rows[_i].status)) == 0,
+		"%s", got);
+	ck_assert_ptr_null(strstr(got, "connection: close"));
+	ck_assert(!proto_over(server));
 }
 
-TEST(targets)
-{
-	static const struct {
-		const char *request, *echo, *connection;
-	} cases[] = {
-		{ "GET /x?y HTTP/1.1\r\nHost: A:80\r\nConnection: x\r\n\r\n", "A:80 /x y", "x" },
-		{ "GET http://b:1/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "b:1 /x y", "" },
-		{ "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "b / y", "" },
-		{ "GET http://b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "b / ", "" },
-		{ "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, x , Keep-Alive\r\n\r\n",
-			"a /x ", "Upgrade, x , Keep-Alive" },
-		{ "GET /x HTTP/1.0\r\nConnection: Close\r\n\r\n", " /x ", "" },
-	};
+static const struct {
+	const char *request, *echo, *connection;
+} targets_rows[] = {
+	{ "GET /x?y HTTP/1.1\r\nHost: A:80\r\nConnection: x\r\n\r\n", "A:80 /x y", "x" },
+	{ "GET http://b:1/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "b:1 /x y", "" },
+	{ "GET HTTPS://b?y HTTP/1.1\r\nHost: a\r\n\r\n", "b / y", "" },
+	{ "GET http://b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "b / ", "" },
+	{ "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, x , Keep-Alive\r\n\r\n", "a /x ",
+		"Upgrade, x , Keep-Alive" },
+	{ "GET /x HTTP/1.0\r\nConnection: Close\r\n\r\n", " /x ", "" },
+};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		forget();
-		say(cases[i].request);
-		ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, cases[i].echo);
-		ck_assert_str_eq(connection, cases[i].connection);
-	}
+TEST_ROWS(targets, targets_rows)
+{
+	say(targets_rows[_i].request);
+	ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, targets_rows[_i].echo);
+	ck_assert_str_eq(connection, targets_rows[_i].connection);
 }
 
 /* Answered once, through the core, and then the connection ends. */
@@ -941,6 +928,4 @@ TEST(second_request)
 	ck_assert_ptr_nonnull(strstr(answer(text, 1, 1), "HTTP/1.1 400 "));
 }
 
-UNIT_FIXTURE(setup, proto_unit_fini)
-
-UNIT_MAIN("h1")
+UNIT_FIXTURE(NULL, proto_unit_fini)

@@ -2,11 +2,9 @@
  * check_h1_parse: heads, fields and chunked bodies of HTTP/1: tables of what is legal, and of what
  * smugglers send (RFC 9112, 11.2), whole and in pieces.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "proto/h1_parse.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { LIMIT = 2000 };
 
@@ -29,12 +27,12 @@ static void see(const char *fmt, ...)
 	ck_assert_uint_lt(nseen, sizeof(seen));
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	arena_init(&arena, NULL, 0, 1 << 20);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	arena_reset(&arena);
 }
@@ -563,34 +561,34 @@ TEST(connection_options)
 	ck_assert(!head.wants_continue);
 }
 
-TEST(fields_of_the_connection)
+static const struct {
+	const char *name, *value;
+	bool keep;
+} fields_of_the_connection_rows[] = {
+	{ "host", "1", false },
+	{ "connection", "close, Keep-Alive", false },
+	{ "connection", "close, x-one", true },
+	{ "keep-alive", "1", false },
+	{ "upgrade", "1", false },
+	{ "proxy-connection", "1", false },
+	{ "transfer-encoding", "1", false },
+	{ "expect", "1", false },
+	{ "content-length", "1", true },
+	{ "accept", "1", true },
+	{ "te", "1", true },
+	{ "hose", "1", true },
+	{ "x-proxy-connectio", "1", true },
+};
+
+TEST_ROWS(fields_of_the_connection, fields_of_the_connection_rows)
 {
-	static const struct {
-		const char *name, *value;
-		bool keep;
-	} cases[] = {
-		{ "host", "1", false },
-		{ "connection", "close, Keep-Alive", false },
-		{ "connection", "close, x-one", true },
-		{ "keep-alive", "1", false },
-		{ "upgrade", "1", false },
-		{ "proxy-connection", "1", false },
-		{ "transfer-encoding", "1", false },
-		{ "expect", "1", false },
-		{ "content-length", "1", true },
-		{ "accept", "1", true },
-		{ "te", "1", true },
-		{ "hose", "1", true },
-		{ "x-proxy-connectio", "1", true },
-	};
+	struct h1_head h = { .length = BODY_UNKNOWN };
+	bool keep;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct h1_head h = { .length = BODY_UNKNOWN };
-		bool keep;
-
-		h1_head_field(&h, slice_str(cases[i].name), slice_str(cases[i].value), &keep);
-		ck_assert_msg(keep == cases[i].keep, "%s", cases[i].name);
-	}
+	h1_head_field(&h, slice_str(fields_of_the_connection_rows[_i].name),
+		slice_str(fields_of_the_connection_rows[_i].value), &keep);
+	ck_assert_msg(keep == fields_of_the_connection_rows[_i].keep, "%s",
+		fields_of_the_connection_rows[_i].name);
 }
 
 TEST(absolute_form)
@@ -629,7 +627,3 @@ TEST(absolute_form)
 		ck_assert(slice_eq(rest, slice_str(cases[i].rest)));
 	}
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN_PURE("h1_parse")

@@ -3,8 +3,6 @@
  * Bytes go over whole and one at a time.
  */
 #include <nghttp2/nghttp2.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "proto/h2.h"
 #include "proto_unit.h"
@@ -40,7 +38,6 @@ static void long_start(struct h2d_req *req, void *state)
 	static char value[66000];
 	const char *query = h2d_req_query(req, NULL);
 
-	(void)state;
 	memset(value, 'x', sizeof(value) - 1);
 	value[query[0] == 'f' ? THREE_FRAMES : sizeof(value) - 1] = '\0';
 	if (query[0] == 'c')
@@ -68,7 +65,6 @@ static const struct h2d_handler *const handlers[] = { &hello, &stream, &upload, 
 
 static void nothing_there(struct h2d_req *req, void *state)
 {
-	(void)state;
 	h2d_reply_error(req, 404);
 }
 static const struct h2d_handler fallback = { .name = "fallback", .start = nothing_there };
@@ -78,7 +74,6 @@ static const struct h2d_handler fallback = { .name = "fallback", .start = nothin
 static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t nlen,
 	const uint8_t *value, size_t vlen, uint8_t flags, void *user)
 {
-	(void)s, (void)flags, (void)user;
 	if (nlen == 6 && memcmp(name, "x-test", 6) == 0)
 		long_value = vlen;
 	if (nlen == 7 && memcmp(name, ":status", 7) == 0)
@@ -93,7 +88,6 @@ static int on_chunk(
 {
 	struct file_reply *a = &answers[id];
 
-	(void)s, (void)flags, (void)user;
 	ck_assert_uint_le(a->len + len, sizeof(a->body));
 	memcpy(a->body + a->len, data, len);
 	a->len += len;
@@ -102,7 +96,6 @@ static int on_chunk(
 
 static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
 {
-	(void)s, (void)user;
 	answers[id].closed = true;
 	answers[id].code = code;
 	return 0;
@@ -110,7 +103,6 @@ static int on_close(nghttp2_session *s, int32_t id, uint32_t code, void *user)
 
 static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 {
-	(void)s, (void)user;
 	if (f->hd.type == NGHTTP2_GOAWAY) {
 		goaway_ids[goaways] = f->goaway.last_stream_id;
 		goaway_codes[goaways++] = f->goaway.error_code;
@@ -120,7 +112,7 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 	return 0;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	nghttp2_session_callbacks *cb;
 
@@ -136,7 +128,7 @@ static void setup(void)
 	nghttp2_submit_settings(client, 0, NULL, 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	nghttp2_session_del(client);
 	proto_unit_fini();
@@ -155,7 +147,6 @@ static void to_server(const uint8_t *p, size_t n, size_t step)
 
 static void to_client(void *ctx, const void *data, size_t n)
 {
-	(void)ctx;
 	nghttp2_session_mem_recv(client, data, n);
 }
 
@@ -188,7 +179,6 @@ static ssize_t read_upload(nghttp2_session *s, int32_t id, uint8_t *buf, size_t 
 {
 	size_t n = length < upload_left ? length : upload_left;
 
-	(void)s, (void)id, (void)user;
 	if (source->ptr != NULL) /* never ends */
 		return NGHTTP2_ERR_DEFERRED;
 	memset(buf, 'u', n);
@@ -258,31 +248,29 @@ TEST_EACH(one_request, 3)
 	ck_assert_int_eq(server->ops->waits(server), PROTO_IDLE);
 }
 
-TEST(statuses)
+static const struct {
+	const char *method, *path;
+	int status;
+} statuses_rows[] = {
+	{ "HEAD", "/hello", 200 },
+	{ "POST", "/hello", 405 },
+	{ "BREW", "/hello", 501 },
+	{ "CONNECTED", "/", 501 },
+	{ "GET", "/a/../../b", 400 },
+	{ "GET", "/%00", 400 },
+	{ "GET", "/a%2fb", 404 },
+	{ "GET", "/none", 404 },
+	{ "GET", "/admin", 404 },
+};
+
+TEST_ROWS(statuses, statuses_rows)
 {
-	static const struct {
-		const char *method, *path;
-		int status;
-	} cases[] = {
-		{ "HEAD", "/hello", 200 },
-		{ "POST", "/hello", 405 },
-		{ "BREW", "/hello", 501 },
-		{ "CONNECTED", "/", 501 },
-		{ "GET", "/a/../../b", 400 },
-		{ "GET", "/%00", 400 },
-		{ "GET", "/a%2fb", 404 },
-		{ "GET", "/none", 404 },
-		{ "GET", "/admin", 404 },
-	};
+	int32_t id = asked(statuses_rows[_i].method, statuses_rows[_i].path, NULL);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int32_t id = asked(cases[i].method, cases[i].path, NULL);
-
-		ck_assert_msg(answers[id].status == cases[i].status, "%s %s: %d", cases[i].method,
-			cases[i].path, answers[id].status);
-		ck_assert(answers[id].closed && answers[id].code == 0);
-		ck_assert_msg((answers[id].len == 0) == (i == 0), "%s", cases[i].path);
-	}
+	ck_assert_msg(answers[id].status == statuses_rows[_i].status, "%s %s: %d",
+		statuses_rows[_i].method, statuses_rows[_i].path, answers[id].status);
+	ck_assert(answers[id].closed && answers[id].code == 0);
+	ck_assert_msg((answers[id].len == 0) == (_i == 0), "%s", statuses_rows[_i].path);
 }
 
 TEST(admin_listener)
@@ -938,7 +926,3 @@ TEST(drain_steps)
 	states_unit_walk(&h2_drain_states,
 		"SERVE>FIRST SERVE>NOTICE FIRST>NOTICE NOTICE>ASKED NOTICE>LAST ASKED>LAST", go);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("h2")

@@ -1,7 +1,7 @@
 /* check_h2_guard: what acts cost, and how credit comes back. */
 #include "proto/h2_guard.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { MOST = 5000, START_MS = 1000 };
 
@@ -150,5 +150,3 @@ TEST(too_dear)
 	ck_assert_uint_eq(h2_frames_scan(&s, bytes, sizeof(bytes) - 1, &f, &id), 4 + 9);
 	ck_assert_int_eq(f, H2_FRAMES_DEAR);
 }
-
-UNIT_MAIN_PURE("h2_guard")

@@ -1,9 +1,6 @@
 /* check_h2_pages: whose blocks they are, and which pages of a session are there when. */
 #include "proto/h2_pages.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 #include "unit.h"
 
 enum { FRAME = 16394, PAGES = 6, MANY = 1500 };
@@ -27,14 +24,14 @@ static void unmake(struct h2_pages *p)
 	h2_pages_close(p);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	make(&pages);
 	table = pages.mem;
 	frame = table + H2_PAGE;
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	unmake(&pages);
 	h2_pages_trim();
@@ -186,7 +183,3 @@ TEST(what_is_free_goes)
 	ck_assert_uint_ge(unmapped, MANY - 2 * 64);
 	unmake(&crowd[0]);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("h2_pages")

@@ -4,7 +4,6 @@
  * that nobody takes keeps waiting.
  */
 #include <nghttp2/nghttp2.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "proto/h2.h"
@@ -43,7 +42,6 @@ static void sink_body(struct h2d_req *req, void *state, const char *data, size_t
 {
 	struct upload *u = &uploads[*(unsigned *)state];
 
-	(void)req, (void)data;
 	u->got += n;
 	u->held += n;
 	take(u);
@@ -121,7 +119,6 @@ static ssize_t read_body(nghttp2_session *s, int32_t id, uint8_t *buf, size_t le
 {
 	size_t *left = source->ptr, n = length < *left ? length : *left;
 
-	(void)s, (void)id, (void)user;
 	memset(buf, 'u', n);
 	*left -= n;
 	if (*left == 0)
@@ -288,7 +285,7 @@ static void put_by(struct peer *p, uint64_t us, uint64_t per_ms, size_t *left)
 	put(p, left);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	static const struct h2d_handler *const handlers[] = { &sink };
 
@@ -635,7 +632,4 @@ TEST(withdrawn)
 	disconnect(&p);
 }
 
-UNIT_FIXTURE(setup, proto_unit_fini)
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("h2_window")
+UNIT_FIXTURE(NULL, proto_unit_fini)

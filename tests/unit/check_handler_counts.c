@@ -5,12 +5,9 @@
 #include "base/handler_counts.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tools/metric_build.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -165,5 +162,3 @@ TEST(text)
 	ck_assert_str_eq(handler_counts_text(buf, 4294967299.0), "4294967299");
 	ck_assert_str_eq(handler_counts_text(buf, 9007199254740991.0), "9007199254740991");
 }
-
-UNIT_MAIN_PURE("handler_counts")

@@ -4,7 +4,6 @@
  * state behind gone(), the request and all that belongs to it behind its stream.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "proto/h1.h"
 #include "proto_unit.h"
@@ -93,7 +92,6 @@ static void on_start(struct h2d_req *req, void *state)
 }
 static void on_body(struct h2d_req *req, void *state, const char *data, size_t len)
 {
-	(void)state;
 	kept_piece = data;
 	good(data, len);
 	if (starts == 1)
@@ -102,7 +100,6 @@ static void on_body(struct h2d_req *req, void *state, const char *data, size_t l
 }
 static void on_end(struct h2d_req *req, void *state)
 {
-	(void)state;
 	ends++;
 	seen(kept_piece);
 	h2d_reply_bytes(req, 204, NULL, NULL, 0);
@@ -118,7 +115,7 @@ static const struct h2d_handler *const handlers[] = { &handler };
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	proto_unit_init(rows, 1, handlers, &handler);
 	proto_unit_open(h1_open);
@@ -126,7 +123,6 @@ static void setup(void)
 
 static void drop(void *ctx, const void *data, size_t n)
 {
-	(void)ctx, (void)data, (void)n;
 }
 
 static void say(const char *text)
@@ -167,6 +163,4 @@ TEST(behind_gone)
 	proto_unit_pull(server, &out, 1 << 18, drop, NULL);
 }
 
-UNIT_FIXTURE(setup, proto_unit_fini)
-
-UNIT_MAIN("handler_memory")
+UNIT_FIXTURE(NULL, proto_unit_fini)

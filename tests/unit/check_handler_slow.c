@@ -5,8 +5,6 @@
 
 #include "unit.h"
 
-#include <unistd.h>
-
 enum { TRIES = 10, HELD_MS = 150 };
 
 static void hold(void)
@@ -117,7 +115,3 @@ TEST(nobody_looks)
 	ck_assert_int_eq(found(one), 0);
 	handler_slow_stop();
 }
-
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("handler_slow")

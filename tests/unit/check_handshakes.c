@@ -2,8 +2,6 @@
  * check_handshakes: which of a worker's handshakes are closed, with connections that are no more
  * than a socket, an account, and a time.
  */
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,7 +25,7 @@ static void kill_conn(struct session *s)
 }
 static const struct session_ops ops = { .kill = kill_conn };
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	int pair[2];
 
@@ -151,7 +149,3 @@ TEST(no_handshakes)
 	begin(40, 0);
 	ck_assert_int_eq(living(41), 41);
 }
-
-UNIT_FIXTURE(setup, NULL)
-
-UNIT_MAIN("handshakes")

@@ -6,10 +6,9 @@
 #include "proto/hpack.h"
 
 #include <nghttp2/nghttp2.h>
-#include <stdio.h>
 
 #include "base/assert.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { FIELDS = 40, TEXT = 3000, BLOCK = FIELDS * (TEXT + 64) };
 
@@ -234,5 +233,3 @@ TEST(anything)
 	nghttp2_hd_deflate_del(deflater);
 	end();
 }
-
-UNIT_MAIN_PURE("hpack")

@@ -1,8 +1,5 @@
 /* check_image: image_build, image and image_map: what goes in comes out, and what is hostile is
  * refused. */
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -211,7 +208,6 @@ static unsigned nmapped;
 
 static void mapped(struct image_map *v)
 {
-	(void)v;
 	nmapped++;
 }
 
@@ -352,5 +348,3 @@ TEST(map_refuses)
 	finish(&img);
 	stop();
 }
-
-UNIT_MAIN("image")

@@ -81,5 +81,3 @@ TEST(nested)
 		"[null]],\"last\":true}");
 	strbuf_fini(&t);
 }
-
-UNIT_MAIN("json")

@@ -4,11 +4,6 @@
  */
 #include "h2d/test.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 
 static struct h2d_test *t;
@@ -18,13 +13,11 @@ static int starts, gones, homes;
 
 static void count_gone(struct h2d_req *req, void *state)
 {
-	(void)req, (void)state;
 	gones++;
 }
 
 static int home(struct h2d_worker *worker, void **context)
 {
-	(void)worker;
 	*context = &homes;
 	homes++;
 	return 0;
@@ -42,7 +35,6 @@ struct sum {
 
 static void sum_start(struct h2d_req *req, void *state)
 {
-	(void)req, (void)state;
 	starts++;
 }
 
@@ -50,7 +42,6 @@ static void sum_body(struct h2d_req *req, void *state, const char *data, size_t 
 {
 	struct sum *s = state;
 
-	(void)data;
 	s->bytes += len;
 	h2d_consume(req, len);
 }
@@ -93,7 +84,6 @@ static ssize_t tick_fill(struct h2d_req *req, void *state, char *buf, size_t cap
 {
 	struct tick *tick = state;
 
-	(void)req, (void)cap;
 	if (!tick->due)
 		return H2D_LATER;
 	tick->due = false;
@@ -123,7 +113,6 @@ static void run(void *job)
 
 static void done(struct h2d_req *req, void *state, void *job)
 {
-	(void)state;
 	if (req != NULL)
 		h2d_reply_bytes(req, 200, NULL, *(int *)job == 42 ? "42" : "?", 2);
 	free(job);
@@ -131,7 +120,6 @@ static void done(struct h2d_req *req, void *state, void *job)
 
 static void job_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	if (h2d_work(req, run, done, calloc(1, sizeof(int))) < 0)
 		h2d_reply_error(req, 503);
 }
@@ -142,7 +130,6 @@ const struct h2d_handler h2d_handler_job = {
 
 static void twice_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	h2d_reply_error(req, 404);
 	h2d_reply_error(req, 404);
 }
@@ -154,7 +141,6 @@ static void keyed_start(struct h2d_req *req, void *state)
 	const struct h2d_worker *w = h2d_req_worker(req);
 	char text[64];
 
-	(void)state;
 	snprintf(text, sizeof(text), "%s %u %s", h2d_conf_string(w, "word"),
 		(unsigned)h2d_conf_number(w, "size"), h2d_conf_item(w, "list", 0));
 	h2d_reply_bytes(req, 200, "text/plain", text, strlen(text));
@@ -166,14 +152,12 @@ const struct h2d_handler h2d_handler_keyed = {
 
 static void on_message(struct h2d_req *req, void *state, const char *data, size_t len)
 {
-	(void)state;
 	h2d_reply_bytes(req, 200, "text/plain", data, len);
 }
 
 /* Waits for a message; DELETE publishes it itself. */
 static void topic_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	ck_assert_int_eq(h2d_subscribe(req, "news", on_message), 0);
 	if (h2d_req_method(req) == H2D_DELETE)
 		ck_assert_int_eq(h2d_publish(h2d_req_worker(req), "news", "own", 3), 0);
@@ -184,7 +168,6 @@ const struct h2d_handler h2d_handler_topic = { .name = "topic", .start = topic_s
 static void stored(
 	struct h2d_req *req, void *state, int status, const struct h2d_stored *files, size_t n)
 {
-	(void)state;
 	if (n == 1)
 		h2d_reply_header(req, "x-name", files->name);
 	h2d_reply_bytes(req, status, NULL, NULL, 0);
@@ -195,7 +178,6 @@ static void store_start(struct h2d_req *req, void *state)
 	size_t len;
 	const char *name = h2d_req_param(req, "name", &len);
 
-	(void)state;
 	if (h2d_req_method(req) == H2D_GET)
 		h2d_reply_file(req, H2D_UPLOAD_DIR, "/a", 2);
 	else
@@ -392,5 +374,3 @@ TEST_SIGNAL(a_rule_is_broken, 2, SIGABRT)
 	open_server(_i);
 	h2d_test_request(t, "GET", "/twice", NULL);
 }
-
-UNIT_MAIN("kit")

@@ -4,8 +4,6 @@
  */
 #include "share/line.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "unit.h"
 
@@ -24,7 +22,7 @@ static void at(uint64_t ms)
 	clock_set(ms * 1000, (struct timespec){ 0 });
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	all = accounts_new(CLIENTS, &(struct account_keys){ 0 }, 64, NULL);
 	for (unsigned i = 0; i < CLIENTS; i++) {
@@ -44,7 +42,7 @@ static void setup(void)
 	line_init(&line, ACCOUNT_THREADS, 4, 1, 1);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (unsigned i = 0; i < TURNS; i++) {
 		line_leave(&line, &turns[i]);
@@ -204,7 +202,6 @@ TEST(many)
 
 static enum line_answer ask(struct line *l, struct line_turn *t)
 {
-	(void)l;
 	asked++;
 	return answers[t - turns];
 }
@@ -321,7 +318,3 @@ TEST(counted_by_connection)
 	line_leave(&line, &turns[0]);
 	ck_assert_uint_eq(line_count(&line, is_even, 10), 2);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("line")

@@ -4,8 +4,6 @@
  */
 #include "files/listing_page.h"
 
-#include <stdio.h>
-
 #include "unit.h"
 
 #define SECONDS(s) ((s)*INT64_C(1000000000))
@@ -243,5 +241,3 @@ TEST(test_cut)
 	has(html, "There is more here");
 	free(html);
 }
-
-UNIT_MAIN("listing_page")

@@ -5,18 +5,9 @@
  */
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <regex.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/err.h"
@@ -25,7 +16,7 @@
 static int ends[2];
 static char got[8192];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	ck_assert_int_eq(
 		socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
@@ -33,7 +24,7 @@ static void setup(void)
 	log_who("worker 3");
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	log_to(STDERR_FILENO);
 	close(ends[0]);
@@ -332,7 +323,3 @@ TEST(one_per_second)
 	log_tick(true);
 	ck_assert_str_eq(next_line(), "");
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("log")

@@ -5,13 +5,9 @@
  */
 #include "event/loop.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "unit.h"
@@ -61,13 +57,13 @@ static void ring(int i)
 	ck_assert_int_eq(eventfd_write(sources[i].watch.fd, 1), 0);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	ck_assert_int_eq(loop_init(&loop), 0);
 	trace[0] = '\0';
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	loop_fini(&loop);
 }
@@ -193,39 +189,33 @@ static void on_ready(struct task *t)
 
 static void on_ready_next(struct task *t)
 {
-	(void)t;
 	say("next");
 }
 
 static void on_turn_end(struct task *t)
 {
-	(void)t;
 	say("end");
 	loop_at_turn_end(&loop, &tasks[3]);
 }
 
 static void on_turn_end_late(struct task *t)
 {
-	(void)t;
 	say("late");
 }
 
 static void on_deferred(struct task *t)
 {
-	(void)t;
 	say("free");
 	loop_defer(&loop, &tasks[5]);
 }
 
 static void on_deferred_more(struct task *t)
 {
-	(void)t;
 	say("more");
 }
 
 static void on_timer(struct timer *t)
 {
-	(void)t;
 	say("timer");
 }
 
@@ -339,7 +329,6 @@ TEST(timer_behind_all_that_was_ready)
 
 static void on_alarm(int sig)
 {
-	(void)sig;
 	stand_still_past_the_timer();
 	ring(WATCHES - 1);
 }
@@ -448,7 +437,3 @@ TEST(clock_is_cached)
 	ck_assert_uint_gt(clock_wall().tv_sec, 1000000000);
 	ck_assert_uint_le(clock_us(), clock_read_us());
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("loop")

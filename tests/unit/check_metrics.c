@@ -1,16 +1,13 @@
 /* check_metrics: what of the scoreboard is told, by slot and over all, and of one gone mad. */
 #include "board/metrics.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tools/route_build.h"
 #include "unit.h"
 
 static struct board *board;
 static struct route_build routes;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	static const struct route_row rows[] = { { "r", 1, "PUT", "/u/{x}", "h", "BODY_NONE" } };
 
@@ -19,7 +16,7 @@ static void setup(void)
 	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	route_build_free(&routes);
 	board_free(&board);
@@ -264,7 +261,3 @@ TEST(histogram_without_labels)
 		   "h2d_x_seconds_sum 0.0\n"
 		   "h2d_x_seconds_count 0\n");
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("metrics")

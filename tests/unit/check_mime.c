@@ -3,10 +3,8 @@
 #include "http/mime.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { PACKED = 0, DATA = 1, TEXT = 3 };
 
@@ -155,5 +153,3 @@ TEST(test_types)
 	other.n = 2;
 	ck_assert(!mime_types_eq(&types, &other));
 }
-
-UNIT_MAIN_PURE("mime")

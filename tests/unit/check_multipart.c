@@ -5,7 +5,7 @@
 #include "http/multipart.h"
 
 #include "base/strbuf.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 #define TYPE(boundary) "multipart/form-data; boundary=" boundary
 #define B70            "0123456789012345678901234567890123456789012345678901234567890123456789"
@@ -521,7 +521,3 @@ TEST(test_no_copy)
 	ck_assert_int_eq(multipart_next(&m, &piece, true), MULTIPART_DONE);
 	ck_assert_int_eq(multipart_next(&m, &piece, true), MULTIPART_DONE);
 }
-
-UNIT_TIMEOUT(120)
-
-UNIT_MAIN_PURE("multipart")

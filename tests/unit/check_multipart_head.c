@@ -1,7 +1,7 @@
 /* check_multipart_head: header sections of parts as clients write them, and as attackers do. */
 #include "http/multipart.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 #define CD   "Content-Disposition: form-data; "
 #define CD_A CD "name=a; "
@@ -198,5 +198,3 @@ TEST_ROWS(test_case, cases)
 	}
 	free(head);
 }
-
-UNIT_MAIN_PURE("multipart_head")

@@ -3,11 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "fds_unit.h"
@@ -120,5 +116,3 @@ TEST(nobody_listens)
 	log_to(STDERR_FILENO);
 	unsetenv("NOTIFY_SOCKET");
 }
-
-UNIT_MAIN("notify")

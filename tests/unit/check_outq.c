@@ -5,7 +5,6 @@
 #include "base/outq.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "unit.h"
 
@@ -36,7 +35,7 @@ static void on_release(struct ref *ref)
 	released++;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	for (size_t i = 0; i < BODY; i++)
 		body[i] = (uint8_t)(i * 7 + i / 251);
@@ -44,7 +43,7 @@ static void setup(void)
 	pool_init(&blocks, OUTQ_BLOCK, 2);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	pool_fini(&blocks);
 }
@@ -307,7 +306,6 @@ static enum lender_answer answer;
 
 static enum lender_answer needs(struct lender *l, struct ref *ref, const void *p, size_t n)
 {
-	(void)l;
 	if (ref != &body_ref)
 		return LENDER_OTHER;
 	ck_assert((const uint8_t *)p >= body);
@@ -337,7 +335,3 @@ TEST(asks_for_what_is_left)
 	ck_assert_uint_eq(references, 4);
 	outq_clear(&q);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("outq")

@@ -1,7 +1,7 @@
 /* check_path: what becomes of request targets, easy way and slow, and paths encoded again. */
 #include "http/path.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 /* A target; path NULL: refused. query NULL: none. */
 static const struct {
@@ -199,5 +199,3 @@ TEST_ROWS(test_encode, encodings)
 	ck_assert_str_eq(path.p, encodings[_i].path);
 	arena_reset(&a);
 }
-
-UNIT_MAIN_PURE("path")

@@ -1,10 +1,7 @@
 /* check_pool: the counts, what is kept, and that a touched free block is seen under ASan. */
 #include "base/pool.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "unit.h"
@@ -103,5 +100,3 @@ TEST_EACH(poisons, UNIT_SANITIZED)
 	pool_fini(&pool);
 }
 #endif
-
-UNIT_MAIN("pool")

@@ -8,7 +8,6 @@
  * further step finds; H2D_MODEL=loans takes that scenario alone.
  */
 #include <stdarg.h>
-#include <sys/wait.h>
 
 #include "model_digest.h"
 #include "model_events.h"
@@ -593,6 +592,4 @@ TEST_ROWS(every_order, scenarios)
 	ck_assert_msg(status == 0, "%s: %s\n%s", scenario->name, shared->wrong, shared->story);
 }
 
-UNIT_TIMEOUT(0)
-
-UNIT_MAIN("process_model")
+UNIT_STATEMENT(timeout, tcase_set_timeout(unit_case(), 0))

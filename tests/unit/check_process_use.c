@@ -4,11 +4,6 @@
  */
 #include "base/process_use.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 enum { MORE = 64 << 20, FILES = 20 };
@@ -45,5 +40,3 @@ TEST(test_changes)
 	ck_assert_int_eq(p[MORE - 1], 1);
 	free(p);
 }
-
-UNIT_MAIN("process_use")

@@ -1,8 +1,7 @@
 /* check_proto: first bytes of connections, in pieces of every size. */
-#include <string.h>
 
 #include "proto/proto.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *bytes;
@@ -50,5 +49,3 @@ TEST_ROWS(byte_by_byte, cases)
 		}
 	}
 }
-
-UNIT_MAIN_PURE("proto")

@@ -4,7 +4,7 @@
  */
 #include "net/proxy.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 #define V2   "\r\n\r\n\0\r\nQUIT\n"
 #define TCP4 V2 "\x21\x11\0\x0c" /* and 12 bytes */
@@ -190,35 +190,14 @@ TEST(the_longest_binary)
 	ck_assert_uint_eq(p.length, PROXY_MAX);
 }
 
-/* CRC-32C by another way than the code's: most significant bit first, mirrored. */
-static uint32_t sum(const char *p, size_t n)
-{
-	uint32_t crc = UINT32_MAX, mirrored = 0;
-
-	for (size_t i = 0; i < n; i++)
-		for (unsigned bit = 0; bit < 8; bit++) {
-			bool in = (unsigned char)p[i] >> bit & 1, out = crc >> 31;
-
-			crc = crc << 1 ^ (in != out ? UINT32_C(0x1edc6f41) : 0);
-		}
-	for (unsigned i = 0; i < 32; i++)
-		mirrored |= (crc >> i & 1) << (31 - i);
-	return ~mirrored;
-}
-
+/* Its sum is from another program, whose sum of "123456789" is that of RFC 3720, B.4. */
 TEST(the_sum)
 {
-	char bytes[] = V2 "\x21\x11\0\x1a" A4 "\x03\0\x04\0\0\0\0\x05\0\x04"
+	char bytes[] = V2 "\x21\x11\0\x1a" A4 "\x03\0\x04\xcc\xa8\xa7\x25\x05\0\x04"
 			  "uniq";
 	size_t n = sizeof(bytes) - 1;
-	uint32_t crc;
 	struct proxy p;
 
-	/* RFC 3720, B.4: the check value of "123456789". */
-	ck_assert_uint_eq(sum("123456789", 9), UINT32_C(0xe3069283));
-	crc = sum(bytes, n);
-	for (unsigned i = 0; i < 4; i++)
-		bytes[31 + i] = (char)(crc >> (24 - 8 * i));
 	ck_assert_int_eq(parse(slice_of(bytes, 0), n, &p), PROXY_WHOLE);
 	for (size_t i = 16; i < n; i++) {
 		if (i == 28) /* the type of the record: without it there is no sum */
@@ -228,5 +207,3 @@ TEST(the_sum)
 		bytes[i] ^= 0x40;
 	}
 }
-
-UNIT_MAIN_PURE("proxy")

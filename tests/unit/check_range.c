@@ -1,10 +1,7 @@
 /* check_range: the grammar, what is satisfiable, what becomes one, what is ignored. */
 #include "http/range.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 /* result: "at+n at+n …" for 206, "200" or "416". */
 static const struct {
@@ -157,5 +154,3 @@ TEST(test_huge)
 	check(SLICE("bytes=18446744073709551614-,18446744073709551613-18446744073709551613"),
 		UINT64_MAX, "18446744073709551613+2");
 }
-
-UNIT_MAIN_PURE("range")

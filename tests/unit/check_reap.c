@@ -1,9 +1,6 @@
 /* check_reap: the respawn policy under a clock of our own, and wait(2) statuses in words. */
 #include "master/child.h"
 
-#include <signal.h>
-#include <string.h>
-
 #include "unit.h"
 
 static const struct reap_policy policy = { .first = 100, .most = 10000 };
@@ -73,5 +70,3 @@ TEST(words)
 	ck_assert(!reap_is_crash(1 << 8));
 	ck_assert(!reap_is_crash(0));
 }
-
-UNIT_MAIN("reap")

@@ -2,9 +2,8 @@
 #include "http/reason.h"
 
 #include <stdbool.h>
-#include <string.h>
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static bool has_own(int status)
 {
@@ -39,5 +38,3 @@ TEST(classes)
 	ck_assert_str_eq(reason_of(499), "Client Error");
 	ck_assert_str_eq(reason_of(599), "Server Error");
 }
-
-UNIT_MAIN_PURE("reason")

@@ -33,12 +33,12 @@ static const struct {
 
 static struct arena arena;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	arena_init(&arena, NULL, 0, 1 << 20);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	arena_reset(&arena);
 }
@@ -81,33 +81,29 @@ TEST_ROWS(https, to_https)
 }
 
 /* It may be kept behind any target, and dropped behind any. */
-TEST(as_it_is_said)
+static const struct {
+	const char *prefix, *redirect, *path, *query, *kept;
+} paths[] = {
+	{ "/old", "/new", "/old", "", "/new" },
+	{ "/old", "/new", "/old/", "", "/new" },
+	{ "/old", "/new", "/old/a/b", "q", "/new/a/b?q" },
+	{ "/old/", "/new", "/old/a", "", "/new/a" },
+	{ "/old/", "/new/", "/old/a", "", "/new/a" },
+	{ "/", "https://example.org", "/a", "", "https://example.org/a" },
+	{ "/", "https://example.org", "//evil.example", "", "https://example.org/evil.example" },
+	{ "/", "https://example.org", "/@evil.example", "", "https://example.org/@evil.example" },
+};
+
+TEST_ROWS(as_it_is_said, paths)
 {
-	static const struct {
-		const char *prefix, *redirect, *path, *query, *kept;
-	} paths[] = {
-		{ "/old", "/new", "/old", "", "/new" },
-		{ "/old", "/new", "/old/", "", "/new" },
-		{ "/old", "/new", "/old/a/b", "q", "/new/a/b?q" },
-		{ "/old/", "/new", "/old/a", "", "/new/a" },
-		{ "/old/", "/new/", "/old/a", "", "/new/a" },
-		{ "/", "https://example.org", "/a", "", "https://example.org/a" },
-		{ "/", "https://example.org", "//evil.example", "",
-			"https://example.org/evil.example" },
-		{ "/", "https://example.org", "/@evil.example", "",
-			"https://example.org/@evil.example" },
-	};
+	struct redirect redirect = { .prefix = slice_str(paths[_i].prefix),
+		.to = slice_str(paths[_i].redirect) };
+	struct slice path = slice_str(paths[_i].path), query = slice_str(paths[_i].query);
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		struct redirect redirect = { .prefix = slice_str(paths[i].prefix),
-			.to = slice_str(paths[i].redirect) };
-		struct slice path = slice_str(paths[i].path), query = slice_str(paths[i].query);
-
-		ck_assert(slice_eq(redirect_location(&redirect, path, query, &arena), redirect.to));
-		redirect.keeps = true;
-		ck_assert(slice_eq(redirect_location(&redirect, path, query, &arena),
-			slice_str(paths[i].kept)));
-	}
+	ck_assert(slice_eq(redirect_location(&redirect, path, query, &arena), redirect.to));
+	redirect.keeps = true;
+	ck_assert(slice_eq(
+		redirect_location(&redirect, path, query, &arena), slice_str(paths[_i].kept)));
 }
 
 TEST(no_memory)
@@ -121,7 +117,3 @@ TEST(no_memory)
 	ck_assert_ptr_null(redirect_to_https(SLICE("h"), 443, SLICE("/"), &small).p);
 	ck_assert_ptr_null(redirect_location(&redirect, SLICE("/a"), SLICE("b"), &small).p);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("redirect")

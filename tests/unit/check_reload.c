@@ -3,15 +3,7 @@
  * and a clock that stands still. Every order of UP, death, HUP, QUIT and deadline that matters, a
  * HUP during a reload, and a third kind of process that is nothing but a row.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -77,25 +69,21 @@ static int fake_kill(pid_t pid, int signo)
 
 static int no_run(const struct gifts *args)
 {
-	(void)args;
 	return 0;
 }
 
 static unsigned one(const struct conf *conf)
 {
-	(void)conf;
 	return 1;
 }
 
 static unsigned two(const struct conf *conf)
 {
-	(void)conf;
 	return 2;
 }
 
 static unsigned four(const struct conf *conf)
 {
-	(void)conf;
 	return 4;
 }
 
@@ -181,7 +169,7 @@ static void write_conf(const char *more)
 	fclose(f);
 }
 
-static void set_up(void)
+UNIT_SETUP(set_up)
 {
 	static struct conf_override ov = { .file = conf_path };
 
@@ -396,7 +384,7 @@ static void start_four(void)
 		up(worker(i, 1));
 }
 
-static void tear_down(void)
+UNIT_TEARDOWN(tear_down)
 {
 	spawn_error = 0;
 	master_signal(&m, SIGTERM);
@@ -1669,7 +1657,6 @@ static int end_at_once(struct upgrade *u, const struct program *program, const s
 	char text[64];
 	pid_t pid = fork();
 
-	(void)u, (void)program, (void)p, (void)variable;
 	if (pid == 0)
 		_exit(1);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -1774,7 +1761,3 @@ TEST(an_upgrade_waits_for_no_image)
 	ck_assert_uint_eq(m.shared.board->head.health, 0);
 	close(old);
 }
-
-UNIT_FIXTURE(set_up, tear_down)
-
-UNIT_MAIN("reload")

@@ -350,5 +350,3 @@ TEST(test_method_list)
 	method_list(0, buf);
 	ck_assert_str_eq(buf, "");
 }
-
-UNIT_MAIN("route")

@@ -3,11 +3,10 @@
  * make has printed it, and tables of random rows; for very many random paths each, on public and on
  * admin listeners. The seed is fixed.
  */
-#include <stdio.h>
 
 #include "route_naive.h"
 #include "tools/route_build.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 extern const struct route_table routes_table;
 
@@ -128,5 +127,3 @@ TEST_EACH(random_tables, TABLES)
 	compare_all(&b.table, PATHS);
 	route_build_free(&b);
 }
-
-UNIT_MAIN_PURE("route_random")

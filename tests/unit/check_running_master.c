@@ -4,12 +4,7 @@
 #include "cli/signal_cmd.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "machine/pidfile.h"
 #include "unit.h"
@@ -32,7 +27,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	char why[256];
 	int fd = mkstemp(path);
@@ -45,7 +40,7 @@ static void setup(void)
 	ck_assert_int_eq(pidfile_name(&file, masters[0]), 0);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	for (int i = 0; i < 2; i++) {
 		kill(masters[i], SIGKILL);
@@ -113,7 +108,3 @@ TEST(nobody)
 	pidfile_close(&file);
 	ck_assert(!running_master_find(&m));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("running_master")

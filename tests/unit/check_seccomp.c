@@ -4,14 +4,7 @@
  */
 #include "sandbox/seccomp.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 
@@ -122,7 +115,3 @@ TEST_EACH(entered, seccomp_built() && seccomp_there())
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-
-UNIT_TIMEOUT(30)
-
-UNIT_MAIN("seccomp")

@@ -1,8 +1,6 @@
 /* check_segment: bodies go in and come out, whatever is moved around them; there are never many
  * segments. */
-#include <errno.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "image/memfd.h"
 #include "keeper/catalog.h"
@@ -351,7 +349,3 @@ TEST(sealed_at_the_second_try)
 	drop_all();
 	segments_fini(&store);
 }
-
-UNIT_TIMEOUT(300)
-
-UNIT_MAIN("segment")

@@ -2,10 +2,6 @@
  * in one row alone. */
 #include "board/board.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "request/req_record.h"
 #include "tools/route_build.h"
 #include "unit.h"
@@ -163,5 +159,3 @@ TEST(names)
 	ck_assert_str_eq(route_times_class(4), "5xx");
 	route_build_free(&b);
 }
-
-UNIT_MAIN("server_counts")

@@ -1,7 +1,7 @@
 /* check_sf: items of structured fields, whole ones and parts of them (RFC 9651, 4.2). */
 #include "http/sf.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { BAD = -77 };
 
@@ -103,5 +103,3 @@ TEST_ROWS(boolean, booleans)
 	if (is)
 		ck_assert_int_eq(v, booleans[_i].value);
 }
-
-UNIT_MAIN_PURE("sf")

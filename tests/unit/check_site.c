@@ -2,8 +2,6 @@
 #include "rules/site.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "http/authority.h"
 #include "share/access.h"
@@ -226,41 +224,39 @@ TEST(many_locations_as_one_by_one)
 	ck_assert_uint_gt(searched, 0);
 }
 
-TEST(rules_of_names)
+static const struct {
+	const char *pattern, *path;
+	bool fits;
+} rules_of_names_rows[] = {
+	{ "*.woff2", "/fonts/a.woff2", true },
+	{ "*.woff2", "/a.woff2/b", false },
+	{ "*.woff2", "/.woff2", true },
+	{ "*.woff2", "/a.woff2x", false },
+	{ "*.woff2", "/a.WOFF2", true },
+	{ "*[\\]^{", "/a[\\]^{", true },
+	{ "*`{|}~", "/a@[\\]^", false },
+	{ "app-*.js", "/app-1.2.js", true },
+	{ "app-*.js", "/app-.js", true },
+	{ "app-*.js", "/xapp-1.js", false },
+	{ "*", "/", true },
+	{ "*", "/a/b", true },
+	{ "a*b*c", "/aXbXbXc", true },
+	{ "a*b*c", "/aXbX", false },
+	{ "**a**", "/bab", true },
+	{ "a?", "/ab", false },
+	{ "a?", "/a?", true },
+	{ "robots.txt", "/x/robots.txt", true },
+	{ "robots.txt", "/robots.txt.gz", false },
+};
+
+TEST_ROWS(rules_of_names, rules_of_names_rows)
 {
-	static const struct {
-		const char *pattern, *path;
-		bool fits;
-	} cases[] = {
-		{ "*.woff2", "/fonts/a.woff2", true },
-		{ "*.woff2", "/a.woff2/b", false },
-		{ "*.woff2", "/.woff2", true },
-		{ "*.woff2", "/a.woff2x", false },
-		{ "*.woff2", "/a.WOFF2", true },
-		{ "*[\\]^{", "/a[\\]^{", true },
-		{ "*`{|}~", "/a@[\\]^", false },
-		{ "app-*.js", "/app-1.2.js", true },
-		{ "app-*.js", "/app-.js", true },
-		{ "app-*.js", "/xapp-1.js", false },
-		{ "*", "/", true },
-		{ "*", "/a/b", true },
-		{ "a*b*c", "/aXbXbXc", true },
-		{ "a*b*c", "/aXbX", false },
-		{ "**a**", "/bab", true },
-		{ "a?", "/ab", false },
-		{ "a?", "/a?", true },
-		{ "robots.txt", "/x/robots.txt", true },
-		{ "robots.txt", "/robots.txt.gz", false },
-	};
+	const struct file_rule rule = { .pattern = slice_str(rules_of_names_rows[_i].pattern) };
+	const struct location location = { .rules = &rule, .nrules = 1 };
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct file_rule rule = { .pattern = slice_str(cases[i].pattern) };
-		const struct location location = { .rules = &rule, .nrules = 1 };
-
-		ck_assert_msg((site_file_settings(&location, slice_str(cases[i].path)) ==
-				      &rule.settings) == cases[i].fits,
-			"%s %s", cases[i].pattern, cases[i].path);
-	}
+	ck_assert_msg((site_file_settings(&location, slice_str(rules_of_names_rows[_i].path)) ==
+			      &rule.settings) == rules_of_names_rows[_i].fits,
+		"%s %s", rules_of_names_rows[_i].pattern, rules_of_names_rows[_i].path);
 }
 
 /* --- the memo says what sites_find() says, the first time and later --------------------------- */
@@ -341,5 +337,3 @@ TEST_ROWS(an_address, addresses)
 }
 
 UNIT_STATEMENT(begin, qsort(names, sites.nnames, sizeof(names[0]), site_name_order))
-
-UNIT_MAIN("site")

@@ -1,9 +1,6 @@
 /* check_slice: comparisons, with empty slices and slices of nothing. */
 #include "base/slice.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/name_map.h"
 #include "base/prefix_index.h"
 #include "unit.h"
@@ -135,5 +132,3 @@ TEST(as_a_search_of_all)
 			holds(&x, word(WORDS - 1));
 	}
 }
-
-UNIT_MAIN("slice")

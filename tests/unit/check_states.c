@@ -4,8 +4,6 @@
  */
 #include "states_unit.h"
 
-#include <string.h>
-
 #include "base/states.h"
 #include "unit.h"
 
@@ -29,7 +27,6 @@ TEST(steps)
 
 static unsigned lets_all_pass(unsigned from, unsigned to)
 {
-	(void)from;
 	return to;
 }
 
@@ -90,5 +87,3 @@ TEST(too_long)
 	name[sizeof(name) - 1] = '\0';
 	ck_assert_uint_eq(strlen(flags_text(two, 7, buf)), FLAGS_TEXT - 1);
 }
-
-UNIT_MAIN("states")

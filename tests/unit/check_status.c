@@ -1,21 +1,12 @@
 /* check_status: the pid file with its lock, and the reload status beside it. */
 #include "master/status.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "machine/pidfile.h"
 #include "unit.h"
 
 static char dir[64], pid_file[128], status_file[160];
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	strcpy(dir, "h2d-check-status.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -23,7 +14,7 @@ static void setup(void)
 	snprintf(status_file, sizeof(status_file), "%s.status", pid_file);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	char other[192];
 
@@ -230,7 +221,3 @@ TEST(pid_file_is_no_link)
 	ck_assert_int_eq(pidfile_open(&p, "/nonexistent/pid", err, sizeof(err)), -1);
 	ck_assert_ptr_nonnull(strstr(err, "No such file"));
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("status")

@@ -1,11 +1,6 @@
 /* check_status_json: the JSON of the scoreboard, with its sums, and that of one gone mad. */
 #include "board/admin.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "board/board.h"
@@ -16,13 +11,13 @@
 
 static struct board *board;
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	board = board_new();
 	ck_assert_ptr_nonnull(board);
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	board_free(&board);
 }
@@ -71,7 +66,6 @@ static struct board_slot *first, *second;
 /* The page of the first slot is read: the second process is retired now. */
 static void on_read(int sig)
 {
-	(void)sig;
 	mprotect(first, sizeof(*first), PROT_READ | PROT_WRITE);
 	board_release(board, &second);
 }
@@ -269,7 +263,3 @@ TEST(json_of_a_mad_board)
 	ck_assert_str_eq(text + strlen(text) - 3, "}}\n");
 	free(text);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("status_json")

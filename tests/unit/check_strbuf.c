@@ -1,10 +1,8 @@
 /* check_strbuf: growth, escapes of every byte, UTF-8 and what is none, memory that is out. */
 #include "base/strbuf.h"
 
-#include <stdio.h>
-
 #include "base/human.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 static bool no_memory;
 
@@ -162,5 +160,3 @@ TEST(numbers)
 	ck_assert_str_eq(human_bytes(b, 1024 * 1024 - 1), "1.0 MiB");
 	ck_assert_str_eq(human_bytes(b, UINT64_MAX), "16 EiB");
 }
-
-UNIT_MAIN_PURE("text")

@@ -74,5 +74,3 @@ TEST(no_memory)
 	ck_assert_ptr_null(rule.p);
 	arena_reset(&a);
 }
-
-UNIT_MAIN("subject")

@@ -4,13 +4,6 @@
  */
 #include "share/tally.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -18,14 +11,14 @@
 static struct tally *t;
 static struct rate rate; /* 100 a second, 20 at once */
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	t = tally_new();
 	ck_assert_ptr_nonnull(t);
 	rate = rate_of(100, 20, "", "requests");
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	tally_free(&t);
 	ck_assert_ptr_null(t);
@@ -310,7 +303,6 @@ static uint64_t (*const words[])(uint64_t i, uint64_t was) = { any, ones, seven,
 /* The times of places that were written between 5 and 6 s. */
 static uint64_t late(uint64_t i, uint64_t was)
 {
-	(void)i;
 	return was >= UINT64_C(5000000000) && was < UINT64_C(6000000000) ? UINT64_MAX - 5 : was;
 }
 
@@ -345,8 +337,3 @@ TEST(nonsense_in_a_place)
 	ck_assert_uint_eq(take(7, 5000000), rate.cost_ns);
 	ck_assert_uint_eq(take_all(7, 5000000 + rate.depth_ns / 1000), 20);
 }
-
-UNIT_FIXTURE(setup, teardown)
-UNIT_TIMEOUT(60)
-
-UNIT_MAIN("tally")

@@ -4,12 +4,6 @@
  */
 #include "net/tcp.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 enum { BODY = 1 << 20, CHUNK = 4096 };
@@ -23,11 +17,10 @@ static int peer;
 
 static void on_release(struct ref *ref)
 {
-	(void)ref;
 	ck_abort_msg("a reference too many was put");
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	int fds[2];
 
@@ -42,7 +35,7 @@ static void setup(void)
 	peer = fds[1];
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	int fd = t->fd;
 
@@ -327,7 +320,3 @@ TEST(peer_gone)
 	ck_assert_int_eq(outq_copy(&q, "response", 8), 0);
 	ck_assert_int_eq(t->ops->send(t, &q, SIZE_MAX), -EPIPE);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN("tcp")

@@ -122,7 +122,7 @@ static void advance_to(uint64_t to)
 		EXPECT(!items[i].due);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	now = 123456789;
 	armed = 0;
@@ -263,7 +263,3 @@ TEST(time_never_goes_back)
 	advance_to(now + 1);
 	ck_assert(items[0].fired);
 }
-
-UNIT_FIXTURE(setup, NULL)
-
-UNIT_MAIN("timer")

@@ -3,14 +3,12 @@
  * is in them, and never command the terminal.
  */
 #include <locale.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tools/top/top_human.h"
 #include "tools/top/top_source.h"
 #include "tools/top/top_table.h"
 #include "tools/top/top_view.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *where, *host, *port, *path; /* host NULL: refused */
@@ -257,5 +255,3 @@ TEST(numbers)
 }
 
 UNIT_STATEMENT(begin, setlocale(LC_CTYPE, "C.UTF-8"))
-
-UNIT_MAIN_PURE("top")

@@ -17,7 +17,7 @@ static size_t piece(uint64_t turn)
 	return turn_share_piece(&share, turn, TURN_BYTES);
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	share = (struct turn_share){ 0 };
 }
@@ -68,7 +68,3 @@ TEST(two_turns_later)
 	wrote(4, 1, 8);
 	ck_assert_uint_eq(piece(6), PIECE_MOST);
 }
-
-UNIT_FIXTURE(setup, NULL)
-
-UNIT_MAIN("turn_share")

@@ -3,7 +3,7 @@
 #include "http/upload.h"
 
 #include "http/base64.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 #define S256 "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
 #define S512 \
@@ -449,5 +449,3 @@ TEST(test_last)
 			slice_eq(file_name_last(slice_str(ways[i][0])), slice_str(ways[i][1])),
 			"%s", ways[i][0]);
 }
-
-UNIT_MAIN_PURE("upload")

@@ -1,7 +1,7 @@
 /* check_urlencoded: pairs of names and values, decoded in place. */
 #include "http/urlencoded.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 static const struct {
 	const char *in, *out; /* out: "name=value|" of each pair */
@@ -53,5 +53,3 @@ TEST(bytes_of_any_value)
 	ck_assert(slice_eq(pair.name, slice_of("", 1)));
 	ck_assert(slice_eq(pair.value, slice_of("a\0b", 3)));
 }
-
-UNIT_MAIN_PURE("urlencoded")

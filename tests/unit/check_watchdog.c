@@ -1,7 +1,7 @@
 /* check_watchdog: what is done, look by look, with a process that ticks or does not. */
 #include "master/watchdog.h"
 
-#include "unit.h"
+#include "unit_pure.h"
 
 TEST(who_ticks_is_fine)
 {
@@ -43,5 +43,3 @@ TEST(any_number_will_do)
 	ck_assert_int_eq(watchdog_look(&w, 0, 1), WATCHDOG_FINE);
 	ck_assert_int_eq(watchdog_look(&w, 0, 1), WATCHDOG_STUCK);
 }
-
-UNIT_MAIN_PURE("watchdog")

@@ -9,5 +9,3 @@ TEST(states)
 {
 	states_unit_walk(&websocket_states, "OPEN>ASKED OPEN>ENDED ASKED>ENDED", NULL);
 }
-
-UNIT_MAIN("websocket")

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "proto/window.h"
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { MIB = 1 << 20, LIMIT = 16 * MIB };
 
@@ -20,7 +20,7 @@ static void pass(uint64_t ms)
 	clock_set(1000 * now_ms, (struct timespec){ 0 });
 }
 
-static void setup(void)
+UNIT_SETUP(setup)
 {
 	now_ms = 1000;
 	pass(0);
@@ -30,7 +30,7 @@ static void setup(void)
 	s = (struct window_share){ .length = UINT64_MAX };
 }
 
-static void teardown(void)
+UNIT_TEARDOWN(teardown)
 {
 	window_leave(&w, &s);
 	window_close(&w);
@@ -185,33 +185,28 @@ TEST(lends)
 	ck_assert_uint_eq(w.held + w.lent + s.held + s.lent, 0);
 }
 
-TEST(due)
+static const struct {
+	uint32_t size;
+	size_t held;
+	int64_t told;
+	bool eager;
+	uint32_t due;
+} cases[] = {
+	{ AHEAD_FREE, 0, AHEAD_FREE, true, 0 },
+	{ AHEAD_FREE, 0, 40000, false, 0 },
+	{ AHEAD_FREE, 0, 30000, false, 35535 },
+	{ AHEAD_FREE, 30000, 30000, false, 0 },
+	{ AHEAD_FREE, 30000, 15000, false, 20535 }, /* more than the client has */
+	{ MIB, 0, AHEAD_FREE, true, MIB - AHEAD_FREE },
+	{ 8 * MIB, 0, 7 * MIB, false, 0 },
+	{ 8 * MIB, 0, 7 * MIB - 1, false, MIB + 1 },
+	{ AHEAD_FREE, 0, 8 * MIB, false, 0 }, /* the window shrank */
+	{ AHEAD_FREE, 0, -10, false, AHEAD_FREE + 10 },
+};
+
+TEST_ROWS(due, cases)
 {
-	static const struct {
-		uint32_t size;
-		size_t held;
-		int64_t told;
-		bool eager;
-		uint32_t due;
-	} cases[] = {
-		{ AHEAD_FREE, 0, AHEAD_FREE, true, 0 },
-		{ AHEAD_FREE, 0, 40000, false, 0 },
-		{ AHEAD_FREE, 0, 30000, false, 35535 },
-		{ AHEAD_FREE, 30000, 30000, false, 0 },
-		{ AHEAD_FREE, 30000, 15000, false, 20535 }, /* more than the client has */
-		{ MIB, 0, AHEAD_FREE, true, MIB - AHEAD_FREE },
-		{ 8 * MIB, 0, 7 * MIB, false, 0 },
-		{ 8 * MIB, 0, 7 * MIB - 1, false, MIB + 1 },
-		{ AHEAD_FREE, 0, 8 * MIB, false, 0 }, /* the window shrank */
-		{ AHEAD_FREE, 0, -10, false, AHEAD_FREE + 10 },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(window_due(cases[i].size, cases[i].held, cases[i].told,
-				      cases[i].eager) == cases[i].due,
-			"case %zu", i);
+	ck_assert_uint_eq(
+		window_due(cases[_i].size, cases[_i].held, cases[_i].told, cases[_i].eager),
+		cases[_i].due);
 }
-
-UNIT_FIXTURE(setup, teardown)
-
-UNIT_MAIN_PURE("window")

@@ -21,5 +21,3 @@ TEST(shares)
 	expect(1, 16384, 1, 1);
 	expect(UINT64_MAX, 16384, 16384, 4096); /* RLIM_INFINITY */
 }
-
-UNIT_MAIN("worker_room")

@@ -4,9 +4,7 @@
  */
 #include "http/ws.h"
 
-#include <stdio.h>
-
-#include "unit.h"
+#include "unit_pure.h"
 
 enum { MESSAGE_MAX = 70000, SCRIPT_MAX = 4096 };
 
@@ -391,5 +389,3 @@ TEST_ROWS(test_protocol, protocols)
 
 	ck_assert(slice_eq(chosen, slice_str(protocols[_i].chosen)));
 }
-
-UNIT_MAIN_PURE("ws")

@@ -95,8 +95,3 @@ int main(void)
 	srunner_free(runner);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-
-/* Until each file is without them. */
-#define UNIT_MAIN(name)      _Static_assert(1, "");
-#define UNIT_MAIN_PURE(name) UNIT_STATEMENT(pure, unit_forks = CK_NOFORK)
-#define UNIT_TIMEOUT(n)      _Static_assert(1, "");
