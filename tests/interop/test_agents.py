@@ -2,12 +2,12 @@
 import collections
 import os
 import signal
-import threading
 import time
 
 import pytest
 
 import harness
+import procs
 from agents import Agents
 from server import Server
 
@@ -44,12 +44,12 @@ def fleet(request, cert, tmp_path):
 			server.finish(failed=failed)
 
 
-class Stutter(threading.Thread):
+class Stutter(procs.Beside):
 	"""Lets the workers of a server run for a part of the time only, as the quota of a control group does."""
 
 	def __init__(self, server):
-		super().__init__(daemon=True)
-		self.pids, self.over = server.worker_pids(), threading.Event()
+		super().__init__()
+		self.pids = server.worker_pids()
 
 	def signal(self, number):
 		for pid in self.pids:
@@ -62,14 +62,6 @@ class Stutter(threading.Thread):
 			self.signal(signal.SIGCONT)
 			self.over.wait(0.01)
 		self.signal(signal.SIGCONT)
-
-	def __enter__(self):
-		self.start()
-		return self
-
-	def __exit__(self, *_):
-		self.over.set()
-		self.join()
 
 
 def test_the_slow_one_gets_less(fleet):

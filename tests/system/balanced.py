@@ -7,6 +7,7 @@ connection at that moment (RFC 9112, 9.3.1), as a drain does with one that nobod
 is given a connection that another has left idle. The listeners "pair" ask another node where the first refuses, as
 balancers of several nodes do. Nobody is asked to be quick: a phase is over when each client has had so many answers more.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -165,7 +166,7 @@ class Balancer:
 		self.process.wait()
 
 
-class Clients:
+class Clients(contextlib.AbstractContextManager):
 	"""Those of one kind of listener, until they have been asked what they saw; and a slow download from the node "a"."""
 	def __init__(self, machine, kind):
 		ports = [KINDS[kind], KINDS[kind] + 1]
@@ -186,9 +187,6 @@ class Clients:
 		out = self.process.communicate(timeout=300)[0]
 		assert self.process.returncode == 0
 		return json.loads(out)
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		self.process.kill()

@@ -65,7 +65,7 @@ def tls_socket(port, timeout=DEADLINE, context=None, session=None, source=None):
 	return context.wrap_socket(plain, server_hostname="localhost", session=session)
 
 
-class OverSocket:
+class OverSocket(contextlib.AbstractContextManager):
 	"""What is made of a connected socket, and closed at the end of its block."""
 
 	@classmethod
@@ -79,11 +79,38 @@ class OverSocket:
 		sock.connect(path)
 		return cls(sock, **options)
 
-	def __enter__(self):
-		return self
-
 	def __exit__(self, *_):
 		self.close()
+
+	def close(self):
+		self.sock.close()
+
+	def send_bytes(self, data):
+		self.sock.settimeout(self.timeout)
+		try:
+			self.sock.sendall(data)
+		except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as e:
+			raise Closed(str(e)) from None
+
+	def try_send(self, data):
+		"""False if the server no longer takes anything."""
+		try:
+			self.send_bytes(data)
+			return True
+		except (Closed, OSError):
+			return False
+
+	def receive(self, deadline, so_far):
+		"""Reads once; nothing at the end of the connection."""
+		left = deadline - time.monotonic()
+		if left > 0:
+			self.sock.settimeout(left)
+			with contextlib.suppress(socket.timeout):
+				try:
+					return self.sock.recv(1 << 18)
+				except (ConnectionResetError, ssl.SSLError):
+					return b""
+		raise Late("nothing in time; so far %s" % (so_far,))
 
 
 class Request:
@@ -207,24 +234,11 @@ class Client(OverSocket):
 			return
 		data = self.conn.data_to_send()
 		if data:
-			try:
-				self.sock.settimeout(self.timeout)
-				self.sock.sendall(data)
-			except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as e:
-				raise Closed(str(e)) from None
+			self.send_bytes(data)
 
 	def turn(self, deadline):
 		"""Reads once; False at the end of the connection."""
-		left = deadline - time.monotonic()
-		if left <= 0:
-			raise Late("no answer in time: %s" % self.responses)
-		self.sock.settimeout(left)
-		try:
-			data = self.sock.recv(1 << 18)
-		except socket.timeout:
-			raise Late("no answer in time: %s" % self.responses) from None
-		except (ConnectionResetError, ssl.SSLError):
-			data = b""
+		data = self.receive(deadline, self.responses)
 		if not data:
 			self.eof = True
 			return False
@@ -353,7 +367,7 @@ class Client(OverSocket):
 		self.until(lambda: len(self.pongs) > before)
 
 
-class Raw:
+class Raw(OverSocket):
 	"""A connection of single frames. read() acknowledges SETTINGS and PING, and gives no credit back."""
 
 	def __init__(self, sock, settings=None, preface=True, timeout=DEADLINE):
@@ -368,26 +382,9 @@ class Raw:
 			self.send_bytes(PREFACE)
 			self.send(hf.SettingsFrame(0, settings=settings or {}))
 
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.close()
-
-	def close(self):
-		self.sock.close()
-
 	def send_bytes(self, data):
 		self.sock.settimeout(self.timeout)
 		self.sock.sendall(data)
-
-	def try_send(self, data):
-		"""False if the server no longer takes anything."""
-		try:
-			self.send_bytes(data)
-			return True
-		except (OSError, ssl.SSLError):
-			return False
 
 	def send(self, *frames):
 		self.send_bytes(b"".join(f.serialize() for f in frames))
@@ -418,16 +415,7 @@ class Raw:
 					frame.parse_body(memoryview(body))
 					frame.length = length
 					break
-			left = deadline - time.monotonic()
-			if left <= 0:
-				raise Late("no frame in time; so far %s" % self.frames)
-			self.sock.settimeout(left)
-			try:
-				data = self.sock.recv(1 << 18)
-			except socket.timeout:
-				raise Late("no frame in time; so far %s" % self.frames) from None
-			except (ConnectionResetError, ssl.SSLError):
-				data = b""
+			data = self.receive(deadline, self.frames)
 			if not data:
 				return None
 			self.buffer += data

@@ -1,5 +1,6 @@
 """Asks every worker, by every protocol, until all of them give the right answer; remembers how long that took."""
 import http.client
+import contextlib
 import random
 import time
 
@@ -41,7 +42,7 @@ class H1:
 		self.conn.close()
 
 
-class Everywhere:
+class Everywhere(contextlib.AbstractContextManager):
 	"""A connection to each worker by each protocol."""
 
 	def __init__(self, server, authority="localhost", protocols=("h2", "h1")):
@@ -66,9 +67,6 @@ class Everywhere:
 				c.close()
 			else:
 				self.clients[slot, protocol] = c
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		for c in self.clients.values():

@@ -1,9 +1,7 @@
 """A client of HTTP/1: H1 writes requests or any bytes, and reads responses strictly (RFC 9112)."""
-import socket
-import ssl
 import time
 
-from client import Closed, Late, OverSocket, Request, Response, tls_context, tls_socket
+from client import Closed, OverSocket, Request, Response, tls_context, tls_socket
 from procs import DEADLINE
 
 
@@ -30,25 +28,7 @@ class H1(OverSocket):
 		return cls(tls_socket(port, timeout, tls_context(alpn=alpn), source=source), timeout=timeout,
 			**options)
 
-	def close(self):
-		self.sock.close()
-
 	# --- writing ----------------------------------------------------------------------------
-
-	def send_bytes(self, data):
-		self.sock.settimeout(self.timeout)
-		try:
-			self.sock.sendall(data)
-		except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as e:
-			raise Closed(str(e)) from None
-
-	def try_send(self, data):
-		"""False if the server no longer takes anything."""
-		try:
-			self.send_bytes(data)
-			return True
-		except Closed:
-			return False
 
 	def head(self, method="GET", path="/", headers=(), version="1.1", host=True):
 		lines = ["%s %s HTTP/%s" % (method, path, version)]
@@ -80,16 +60,7 @@ class H1(OverSocket):
 
 	def more(self, deadline):
 		"""Reads once into the buffer; False at the end of the connection."""
-		left = deadline - time.monotonic()
-		if left <= 0:
-			raise Late("no answer in time; so far %r" % self.buffer[:500])
-		self.sock.settimeout(left)
-		try:
-			data = self.sock.recv(1 << 18)
-		except socket.timeout:
-			raise Late("no answer in time; so far %r" % self.buffer[:500]) from None
-		except (ConnectionResetError, ssl.SSLError):
-			data = b""
+		data = self.receive(deadline, self.buffer[:500])
 		self.buffer += data
 		self.eof = not data
 		return not self.eof

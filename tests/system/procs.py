@@ -5,9 +5,11 @@ import os
 import pickle
 import random
 import re
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 DEADLINE = 30.0  # a hang fails; nothing is measured by it
@@ -50,7 +52,32 @@ def whole_lines(path):
 	return wait_for(whole, said="the last line of %s is whole" % path)[0].splitlines()
 
 
-class Helper:
+def together(n, call):
+	"""Runs call(0) to call(n - 1) at once, each in a thread, to the end."""
+	threads = [threading.Thread(target=call, args=(i,)) for i in range(n)]
+	for t in threads:
+		t.start()
+	for t in threads:
+		t.join()
+
+
+class Beside(threading.Thread):
+	"""A thread whose run() goes on until over is set, which the end of a with block does."""
+
+	def __init__(self):
+		super().__init__(daemon=True)
+		self.over = threading.Event()
+
+	def __enter__(self):
+		self.start()
+		return self
+
+	def __exit__(self, *_):
+		self.over.set()
+		self.join()
+
+
+class Helper(contextlib.AbstractContextManager):
 	"""A script beside this one that goes on until its standard input ends, and leaves what it found in a file."""
 
 	def __init__(self, name, *args, out):
@@ -71,31 +98,45 @@ class Helper:
 		with open(self.out, "rb") as f:
 			return pickle.load(f)
 
-	def __enter__(self):
-		return self
-
 	def __exit__(self, *_):
 		if self.process.poll() is None:
 			self.process.kill()
 		self.process.wait()
 
 
-def running(pid):
-	"""Whether pid lives (a zombie does not)."""
+def _stat(pid):
+	"""Fields of /proc/PID/stat behind the name; a process that is gone is dead."""
 	try:
 		with open("/proc/%d/stat" % pid) as f:
-			return f.read().rpartition(")")[2].split()[0] not in "ZX"
+			return f.read().rpartition(")")[2].split()
 	except (FileNotFoundError, ProcessLookupError):
-		return False
+		return ["X"]
+
+
+def running(pid):
+	"""Whether pid lives (a zombie does not)."""
+	return _stat(pid)[0] not in "ZX"
 
 
 def stopped(pid):
 	"""Whether a signal has stopped pid."""
+	return _stat(pid)[0] == "T"
+
+
+@contextlib.contextmanager
+def paused(*pids):
+	"""Stops processes, some of which may end meanwhile, and lets them go on."""
+	for pid in filter(running, pids):
+		with contextlib.suppress(ProcessLookupError):
+			os.kill(pid, signal.SIGSTOP)
+	for pid in pids:
+		wait_for(lambda pid=pid: not running(pid) or stopped(pid), said="process %d is stopped" % pid)
 	try:
-		with open("/proc/%d/stat" % pid) as f:
-			return f.read().rpartition(")")[2].split()[0] == "T"
-	except (FileNotFoundError, ProcessLookupError):
-		return False
+		yield
+	finally:
+		for pid in filter(running, pids):
+			with contextlib.suppress(ProcessLookupError):
+				os.kill(pid, signal.SIGCONT)
 
 
 def waits_for(pid, number):
@@ -106,18 +147,8 @@ def waits_for(pid, number):
 
 def group_members(pgid):
 	"""Living processes of the group."""
-	found = []
-	for name in os.listdir("/proc"):
-		if not name.isdigit():
-			continue
-		try:
-			with open("/proc/%s/stat" % name) as f:
-				text = f.read().rpartition(")")[2].split()
-		except (FileNotFoundError, ProcessLookupError):
-			continue
-		if int(text[2]) == pgid and text[0] not in "ZX":
-			found.append(int(name))
-	return found
+	stats = {int(name): _stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+	return [pid for pid, stat in stats.items() if stat[0] not in "ZX" and int(stat[2]) == pgid]
 
 
 def descriptors(pid):
@@ -165,40 +196,28 @@ def accepted(path):
 	return found
 
 
-def listening_inodes():
-	"""{inode: port} of the listening TCP sockets of this network namespace."""
-	found = {}
+def _tcp(state):
+	"""(inode, port, the peer's port, bytes or connections queued) of TCP sockets of this network namespace."""
 	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
 		with open(path) as f:
-			for line in list(f)[1:]:
-				part = line.split()
-				if part[3] == "0A":
-					found[int(part[9])] = int(part[1].rpartition(":")[2], 16)
-	return found
+			for part in (line.split() for line in list(f)[1:]):
+				if part[3] == state:
+					yield (int(part[9]), *(int(part[i].rpartition(":")[2], 16) for i in (1, 2, 4)))
+
+
+def listening_inodes():
+	"""{inode: port} of the listening TCP sockets."""
+	return {inode: port for inode, port, _, _ in _tcp("0A")}
 
 
 def established_peers(port):
 	"""{inode: the peer's port} of the established TCP connections that have this local port."""
-	found = {}
-	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-		with open(path) as f:
-			for line in list(f)[1:]:
-				part = line.split()
-				if part[3] == "01" and int(part[1].rpartition(":")[2], 16) == port:
-					found[int(part[9])] = int(part[2].rpartition(":")[2], 16)
-	return found
+	return {inode: peer for inode, local, peer, _ in _tcp("01") if local == port}
 
 
 def queued(port):
-	"""Connections that wait to be accepted at a TCP port of this network namespace."""
-	n = 0
-	for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-		with open(path) as f:
-			for line in list(f)[1:]:
-				part = line.split()
-				if part[3] == "0A" and int(part[1].rpartition(":")[2], 16) == port:
-					n += int(part[4].rpartition(":")[2], 16)
-	return n
+	"""Connections that wait to be accepted at a TCP port."""
+	return sum(n for _, local, _, n in _tcp("0A") if local == port)
 
 
 def memfds(pid):
@@ -264,8 +283,7 @@ def proportional_memory(pid):
 
 
 def cpu_seconds(pid):
-	with open("/proc/%d/stat" % pid) as f:
-		part = f.read().rpartition(")")[2].split()
+	part = _stat(pid)
 	return (int(part[11]) + int(part[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -3,6 +3,7 @@
 Everything waits for events (a log line, a status, an exit) with a deadline; nothing sleeps for luck.
 """
 import collections
+import contextlib
 import json
 import os
 import re
@@ -99,6 +100,13 @@ class LogReader(threading.Thread):
 def with_user(conf):
 	"""Started as root, h2d asks for the user of its workers: root, unless conf names another one."""
 	return conf if os.geteuid() != 0 or re.search(r"^\s*user\s*=", conf, re.M) else conf + '\nuser = "root"\n'
+
+
+def hear(raws):
+	"""The answer to each connection's request, which is then closed."""
+	for raw in raws:
+		assert raw.status_of(1) == 200
+		raw.close()
 
 
 class Server:
@@ -205,6 +213,15 @@ class Server:
 		env.pop("NOTIFY_SOCKET", None)
 		env.update(self.env)
 		return env
+
+	@contextlib.contextmanager
+	def notify_socket(self, **env):
+		"""A service manager's socket, for a start with these variables."""
+		with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+			s.bind(self.path("notify.sock"))
+			s.settimeout(DEADLINE)
+			self.env.update(env, NOTIFY_SOCKET=self.path("notify.sock"))
+			yield s
 
 	def preload(self, source):
 		"""Functions of this C text take the place of the C library's in all that is started from now on."""
@@ -481,6 +498,13 @@ class Server:
 
 	# --- the end ----------------------------------------------------------------------------
 
+	def kill_workers(self):
+		"""One after the other, and waits until there are others."""
+		for pid in self.worker_pids():
+			os.kill(pid, signal.SIGKILL)
+			self.log.wait("process %d.*signal 9" % pid)
+			self.wait_up()
+
 	def allow_alert(self, pattern):
 		"""Announces a line of the level alert."""
 		self.alerts_allowed.append(re.compile(pattern))
@@ -618,11 +642,16 @@ class Server:
 			pass
 		return False
 
-	def asked(self, n, how="tcp"):
-		"""So many connections, each with a request that was answered; none waits for another's answer."""
+	def ask(self, n, how="tcp", path="/"):
+		"""So many connections, each with a request; hear() has the answers."""
 		raws = [self.raw(how) for _ in range(n)]
 		for raw in raws:
-			raw.send(raw.headers(1))
+			raw.send(raw.headers(1, raw.head(path)))
+		return raws
+
+	def asked(self, n, how="tcp"):
+		"""So many connections, each with a request that was answered; none waits for another's answer."""
+		raws = self.ask(n, how)
 		for raw in raws:
 			assert raw.status_of(1) == 200
 		return raws

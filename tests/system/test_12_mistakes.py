@@ -51,7 +51,6 @@ MISTAKES = {
 def test_mistake(h2d, name):
 	text, line, words = MISTAKES[name]
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	with open(server.path("h2d.conf"), "wb") as f:
 		f.write(text if isinstance(text, bytes) else text.encode())
 	done = server.run("-t", check=1)
@@ -64,7 +63,6 @@ def test_mistake(h2d, name):
 @pytest.mark.parametrize("text", ["\ufeffshutdown-timeout = 10m\n", "cache { max-size = 256MB }\n", "timeouts { keepalive = 1h }\n", 'listen ":80" { }\n'])
 def test_no_mistake(h2d, text):
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	with open(server.path("h2d.conf"), "wb") as f:
 		f.write((text + SERVED).encode() + b'user = "root"\n')
 	assert "configuration ok" in server.run("-t", check=0).err
@@ -112,7 +110,6 @@ def test_warning(h2d, name):
 	text, words = WARNED[name]
 	top, inside = text if isinstance(text, tuple) else ("", text)
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	server.put_conf('%sserver "_" { root = "www"\n%s }\n' % (top, inside))
 	said = [line for line in server.run("-t", check=0).err.splitlines() if words in line]
 	assert said and all(re.search(r"h2d\.conf:\d: warning: ", line) for line in said), server.run("-t").err
@@ -129,7 +126,6 @@ def test_warning(h2d, name):
 ])
 def test_no_warning(h2d, inside):
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	with open(server.path("users"), "w") as f:
 		f.write("# ours\n\nanna:$2y$05$abcdefghijklmnopqrstuu\r\nold:*\n")
 	server.put_conf('listen "127.0.0.1:0" { }\nserver "_" { root = "www"\n%s }\n' % inside)
@@ -146,7 +142,6 @@ def test_each_mistake_is_another():
 def test_a_user_with_its_group(h2d):
 	"""As chown has it."""
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	server.put_conf('user = "root:root"\n' + SERVED)
 	assert re.search(r'h2d\.conf:1: user "root:root" .*: write the user alone, which implies its group', server.run("-t", check=1).err)
 
@@ -175,7 +170,6 @@ def test_pages_that_workers_cannot_read(h2d):
 	assert [int(row[0]) - int(found[0][0]) for row in found] == [0, 1, 2]
 
 
-
 def test_passwords_that_are_never_right(h2d):
 	"""Each line is named by -t and at the start, and what makes a new one; but no password."""
 	server = h2d.new(files={"f": ""}, server='auth-basic-file = "users"  location "/x" { auth-basic-file = "users" }')
@@ -196,7 +190,6 @@ def test_passwords_that_are_never_right(h2d):
 # What is no fault, since -t may run elsewhere than h2d, but will be one here.
 def test_cache_larger_than_memory(h2d):
 	server = h2d.new(admin=False)
-	os.makedirs(server.path("www"), exist_ok=True)
 	server.put_conf("cache {\nmax-size = 1023G }\n" + SERVED)
 	done = server.run("-t", check=0)
 	assert re.search(r"h2d\.conf:2: warning: max-size: the cache is limited to .* of the memory here", done.err), done.err

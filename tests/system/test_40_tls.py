@@ -1,6 +1,5 @@
 """TLS: versions, ALPN, resumption, records of any size, handshakes that go wrong."""
 import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -98,11 +97,10 @@ def test_broken_handshakes(site, end):
 	accepted = [socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE)
 		for _ in range(5)]
 	procs.wait_for(lambda: site.status()["totals"]["handshakes"] == 5, said="accepted")
-	os.kill(pid, signal.SIGSTOP)  # so that it sees the bytes and the end in one event
-	for s in accepted:
-		s.sendall(text)
-		s.close()
-	os.kill(pid, signal.SIGCONT)
+	with procs.paused(pid):  # so that it sees the bytes and the end in one event
+		for s in accepted:
+			s.sendall(text)
+			s.close()
 	for _ in range(5):
 		with socket.create_connection(("127.0.0.1", site.ports["tls"]), client.DEADLINE) as s:
 			s.sendall(text)
@@ -136,11 +134,8 @@ def longest_wait_beside_key_updates(server, pid):
 	attacker = KeyUpdates(server.ports["tls"])
 	with server.connect("tcp") as c:
 		assert c.get("/").status == 200
-		os.kill(pid, signal.SIGSTOP)  # so that all of it is there at once
-		try:
+		with procs.paused(pid):  # so that all of it is there at once
 			records = attacker.fill()
-		finally:
-			os.kill(pid, signal.SIGCONT)
 		longest = 0
 		for _ in range(100 // SLOW):
 			began = time.monotonic()

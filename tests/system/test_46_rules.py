@@ -1,4 +1,5 @@
 """The rules of a file hold by whatever name it is asked for; guesses at passwords cost those who guess."""
+import contextlib
 import os
 import socket
 import threading
@@ -108,7 +109,7 @@ def test_guesses_of_others(costly):
 	costly.wait_quiet()
 
 
-class Guessers:
+class Guessers(contextlib.AbstractContextManager):
 	"""Each address keeps nine wrong passwords of one user outstanding, for as long as a test lasts."""
 
 	def __init__(self, server, addresses, user):
@@ -136,9 +137,6 @@ class Guessers:
 					self.over.wait(0.05)
 			for stream in streams:
 				c.reset(stream)
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *exc):
 		self.over.set()

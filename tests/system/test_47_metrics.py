@@ -1,8 +1,6 @@
 """Metrics of handlers' own: rows of tests/handlers/metrics.def, counted by tests/handlers/t_metrics.c."""
 import contextlib
-import os
 import re
-import signal
 
 import pytest
 
@@ -82,10 +80,7 @@ def test_summed_over_workers_deaths_and_reloads(handlers, speak):
 	server.reload()
 	ask_once(server, speak, "t_hits_total?100")
 	assert hits(server) == n + 100
-	for pid in server.worker_pids():
-		os.kill(pid, signal.SIGKILL)
-		server.log.wait("process %d.*signal 9" % pid)
-	server.wait_up()
+	server.kill_workers()
 	ask_once(server, speak, "t_hits_total?1000")
 	wait_for(lambda: hits(server) == n + 1100, PATIENT, said="those that were killed are counted once")
 

@@ -1,12 +1,10 @@
 """A handler that holds the loop up is named (tests/handlers/t_held.c). A machine that stands still makes any handler
 slow, and the log says so: what must be, or must not, is seen in most tries."""
-import os
-import signal
 import time
 
 import pytest
 
-from procs import mostly
+from procs import mostly, paused
 from test_47_handlers import handlers, link, post  # noqa: F401 (fixtures)
 
 METHODS = {"body": "POST", "end": "POST"}
@@ -62,9 +60,8 @@ def test_what_is_no_call_is_blamed_on_nobody(handlers, speak):
 	"""The worker stands still between two requests."""
 	def nobody():
 		before = held(server)
-		os.kill(pid, signal.SIGSTOP)
-		time.sleep(0.3)
-		os.kill(pid, signal.SIGCONT)
+		with paused(pid):
+			time.sleep(0.3)
 		assert ask(c, "fast").status == 200
 		return held(server) == before
 	server = handlers()

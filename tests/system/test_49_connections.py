@@ -2,14 +2,13 @@
 import contextlib
 import json
 import os
-import signal
 import socket
 
 import pytest
 from h2.settings import SettingCodes
 
 import client
-from procs import wait_for
+from procs import paused, wait_for
 from users import BCRYPT, basic, hashed, put_users
 
 BIG = 32 << 20  # more than the buffers of two sockets take
@@ -146,14 +145,11 @@ def test_a_worker_that_stands_still(h2d):
 				len(w["connections"]) for w in workers) == 1 else None
 		mine, = wait_for(alone, said="no other connection")
 		other = server.live_workers()[1 - mine]["pid"]
-		os.kill(other, signal.SIGSTOP)
-		try:
+		with paused(other):
 			def said():
 				workers = json.loads(admin.get("/status/connections.json").body)["workers"]
 				return {w["slot"]: w["answers"] for w in workers} == {mine: True, 1 - mine: False}
 			wait_for(said, said="it is named") # what it has shown is taken for a tenth of a second
-		finally:
-			os.kill(other, signal.SIGCONT)
 
 
 def test_more_than_fit(h2d):

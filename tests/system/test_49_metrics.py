@@ -165,10 +165,7 @@ def test_servers_have_their_own(h2d, how):
 	server.put_conf(conf.replace('server "b.org" { return = 503 }', 'server "0.org" { return = 503 }'))
 	server.run("-s", "reload", check=0)
 	assert ask("/page", "a.org") == 200
-	for pid in server.worker_pids():
-		os.kill(pid, signal.SIGKILL)
-		server.log.wait("process %d.*signal 9" % pid)
-	server.wait_up()
+	server.kill_workers()
 	assert ask("/page", "0.org") == 503
 	with client.Client.unix(server.admin_path) as admin:
 		m = scrape_when(admin, lambda m: counts(m, "0.org", "5xx") == 1)
@@ -191,10 +188,7 @@ def test_totals_survive_deaths_and_reloads(h2d):
 	with client.Client.unix(server.admin_path) as c:
 		first = scrape_when(c, lambda m: files(m) == 10)
 	generation = first.get("generation")
-	for pid in server.worker_pids():
-		os.kill(pid, signal.SIGKILL)
-		server.log.wait("process %d.*signal 9" % pid)
-		server.wait_up()
+	server.kill_workers()
 	with client.Client.unix(server.admin_path) as c:
 		second = scrape_when(c, lambda m: files(m) == 10)
 	server.reload()

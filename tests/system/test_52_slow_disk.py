@@ -1,4 +1,5 @@
 """A disk that does not answer holds nobody else up: one worker, file calls held back by FUSE."""
+import contextlib
 import mmap
 import os
 import socket
@@ -20,6 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class Slow:
 	def __init__(self, mountpoint, script="slowfs.py"):
+		if not os.path.exists("/dev/fuse"):
+			harness.skip_without("fuse", "no /dev/fuse")
 		self.mountpoint = mountpoint
 		os.makedirs(mountpoint)
 		self.process = subprocess.Popen([sys.executable, os.path.join(HERE, script),
@@ -59,25 +62,30 @@ class Slow:
 			self.process.kill()
 
 
-@pytest.fixture
-def slow(h2d):
-	"""A server with a held-back file system at /slow below its root."""
-	if not os.path.exists("/dev/fuse"):
-		harness.skip_without("fuse", "no /dev/fuse")
-	server = h2d.new(files={"quick": "quick", "large": b"l" * (5 << 20)})
-	mount = Slow(os.path.join(server.root, "slow"))
-	if not mount.ready:
-		why = mount.process.communicate()[1].strip().split("\n")[-1]
-		harness.skip_without("fuse", why)
-	server.slow = mount
+@contextlib.contextmanager
+def started(server, *mounts):
+	"""The server starts with these file systems below its roots, and ends before they do."""
 	try:
+		for mount in mounts:
+			if not mount.ready:
+				harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
 		server.start()
 		yield server
-		mount.say("release")
 		server.finish()
 		server.process = None
 	finally:
-		mount.close()
+		for mount in mounts:
+			mount.close()
+
+
+@pytest.fixture
+def slow(h2d):
+	"""A server with a held-back file system at /slow below its root."""
+	server = h2d.new(files={"quick": "quick", "large": b"l" * (5 << 20)})
+	server.slow = Slow(os.path.join(server.root, "slow"))
+	with started(server, server.slow):
+		yield server
+		server.slow.say("release")
 
 
 @pytest.mark.parametrize("kind", ["read", "open", "look"])
@@ -130,8 +138,6 @@ def test_gone_while_held(slow, how):
 @pytest.mark.parametrize("kinds", [["list"], ["read"], ["list", "read"]], ids=["listings", "files", "both"])
 def test_a_root_hangs_alone(h2d, kinds):
 	"""Of two sites on FUSE one does not answer: listings and files of the other come all the same."""
-	if not os.path.exists("/dev/fuse"):
-		harness.skip_without("fuse", "no /dev/fuse")
 	server = h2d.new(files={"quick": "quick"})
 	other = server.path("other")
 	os.mkdir(other, 0o755)
@@ -140,10 +146,7 @@ def test_a_root_hangs_alone(h2d, kinds):
 	server.write_conf(server="autoindex = true",
 		sections='server "other" { root = "%s"  autoindex = true }' % other)
 	mounts = [Slow(os.path.join(server.root, "slow")), Slow(os.path.join(other, "fuse"))]
-	try:
-		if not all(mount.ready for mount in mounts):
-			harness.skip_without("fuse", "no FUSE mount")
-		server.start()
+	with started(server, *mounts):
 		with server.connect("tcp") as c, server.connect("tcp", authority="other", timeout=60) as fine:
 			for kind in kinds:
 				for i in range(20):
@@ -157,11 +160,6 @@ def test_a_root_hangs_alone(h2d, kinds):
 				assert fine.get("/file").body == b"f"
 			mounts[0].say("release")
 		server.wait_quiet()
-		server.finish()
-		server.process = None
-	finally:
-		for mount in mounts:
-			mount.close()
 
 
 @pytest.mark.parametrize("how", ["tcp", "tls"])
@@ -243,8 +241,6 @@ def test_reload_while_held(slow):
 @pytest.mark.parametrize("nested", [False, True], ids=["root", "below"])
 def test_rules_hold_for_every_spelling(h2d, nested):
 	"""On a file system that does not tell /secret from /Secret, the other spelling is not there."""
-	if not os.path.exists("/dev/fuse"):
-		harness.skip_without("fuse", "no /dev/fuse")
 	server = h2d.new(files={"quick": "quick"})
 	top = "/fold" if nested else ""
 	mount = Slow(os.path.join(server.root, "fold"), "foldfs.py")
@@ -255,10 +251,7 @@ def test_rules_hold_for_every_spelling(h2d, nested):
 		'server "guarded" { root = "%s"  autoindex = true'
 		' location "%s/secret" { %s } location "%s/secret.html" { %s } }'
 		% (root, root, top, deny, top, deny)))
-	try:
-		if not mount.ready:
-			harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
-		server.start()
+	with started(server, mount):
 		with server.connect("tcp", authority="guarded") as c:
 			for path, status in (("/open/page.html", 200), ("/till~de.txt", 200), ("/open/", 200),
 					("/secret/page.html", 403), ("/secret.html", 403), ("/secret/", 403)):
@@ -271,24 +264,15 @@ def test_rules_hold_for_every_spelling(h2d, nested):
 			assert c.get(top + "/Secret.html").body == b"secret"
 			assert c.get(top + "/till~de.txt").status == 200
 			assert c.get(top + "/HTPASS~1").status == 404
-		server.finish()
-		server.process = None
-	finally:
-		mount.close()
 
 
 def test_uploads_hold_for_every_spelling(h2d):
 	"""Nobody replaces or removes by another spelling what the rules keep from them."""
-	if not os.path.exists("/dev/fuse"):
-		harness.skip_without("fuse", "no /dev/fuse")
 	server = h2d.new()
 	mount = Slow(os.path.join(server.root, "fold"), "foldfs.py")
 	server.write_conf(server='upload-dir = "fold"  upload-public = true'
 		'  location "/files/secret.html" { deny = {"all"} }  location "/fold/till~de.txt" { deny = {"all"} }')
-	try:
-		if not mount.ready:
-			harness.skip_without("fuse", mount.process.communicate()[1].strip().split("\n")[-1])
-		server.start()
+	with started(server, mount):
 		with server.connect("tcp") as c:
 			for name in ("secret.html", "till~de.txt"):
 				assert c.request("DELETE", "/files/" + name).status == 403
@@ -303,10 +287,6 @@ def test_uploads_hold_for_every_spelling(h2d):
 			assert uploads.post(c, [("one", b"1"), ("Two", b"2")]).status == 201
 			assert uploads.post(c, [("one", b"3"), ("Two", b"4")]).status == 201
 			assert (c.get("/files/one").body, c.get("/files/Two").body) == (b"3", b"4")
-		server.finish()
-		server.process = None
-	finally:
-		mount.close()
 
 
 def test_a_write_that_does_not_end(slow):

@@ -1,7 +1,6 @@
 """sendfile = true: the same bytes, ends and bounds as without it, from files that the socket takes itself."""
 import os
 import socket
-import threading
 import time
 
 import pytest
@@ -147,11 +146,7 @@ def test_many_at_once(h2d, dispatch):
 		except Exception as e:
 			wrong.append((n, e))
 
-	threads = [threading.Thread(target=download, args=(n,)) for n in range(32)]
-	for t in threads:
-		t.start()
-	for t in threads:
-		t.join()
+	procs.together(32, download)
 	assert not wrong
 	expect_pieces(server, 32)
 

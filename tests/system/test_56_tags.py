@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from procs import wait_for
+from procs import together, wait_for
 from uploads import PUBLIC, connect, digest, put, tag_of_content, tag_of_file
 
 LONG = (2 << 20) + 1  # one byte more than cache.max-file-size
@@ -73,11 +73,7 @@ def test_two_uploads_at_once(h2d):
 			both.wait(60)
 			told[i] = put(c, "f", datas[i], headers)
 	for headers in [()] * 4 + [[WANT]] * 4:
-		threads = [threading.Thread(target=upload, args=(i, headers)) for i in (0, 1)]
-		for t in threads:
-			t.start()
-		for t in threads:
-			t.join()
+		together(2, lambda i: upload(i, headers))
 		assert {answer.status for answer in told} <= {201, 204}
 		assert [answer.get("etag") for answer in told] == [None, None]
 		assert [answer.get("repr-digest") for answer in told] == [digest(d) if headers else None for d in datas]

@@ -4,7 +4,6 @@ import gzip
 import mmap
 import os
 import shutil
-import signal
 import statistics
 import threading
 import time
@@ -558,14 +557,10 @@ def keeper_of(server):
 def test_keeper_sleeps(fresh):
 	"""Its image is not used while it sleeps, nor on awaking before it has looked around."""
 	server, every = fresh(files={"g": OLD})
-	pid = keeper_of(server)
-	os.kill(pid, signal.SIGSTOP)
-	try:
+	with procs.paused(keeper_of(server)):
 		in_place(server.path("www", "f"), NEW)
 		every.agree("/f", NEW, within=1.5, said="the keeper sleeps (1 s)")
 		os.unlink(server.path("www", "g"))
-	finally:
-		os.kill(pid, signal.SIGCONT)
 	every.agree("/g", 404)
 	until = time.monotonic() + 1
 	while time.monotonic() < until:
@@ -583,9 +578,7 @@ def test_lost_events(fresh):
 	files = {"d/%d/%d/f" % (i, j): OLD for i in range(40) for j in range(50)}
 	server, every = fresh(files=dict(files, g=OLD, **{"d/39/49/last/f": OLD}))
 	every.cached("/d/39/49/last/f", OLD)
-	pid = keeper_of(server)
-	os.kill(pid, signal.SIGSTOP)
-	try:
+	with procs.paused(keeper_of(server)):
 		for i in range(flood):
 			os.truncate(server.path("www", "g"), 1 + i % 7)
 			os.truncate(server.path("www", "f"), 1 + i % 7)
@@ -593,8 +586,6 @@ def test_lost_events(fresh):
 		server.write("e/f", NEW)
 		every.agree("/d/39/49/last/f", NEW, within=1.5, said="the keeper sleeps (1 s)")
 		every.agree("/e/f", NEW, within=1.5, said="the keeper sleeps (1 s)")
-	finally:
-		os.kill(pid, signal.SIGCONT)
 	until = time.monotonic() + 1
 	while time.monotonic() < until:
 		assert not every.wrong("/d/39/49/last/f", NEW)

@@ -8,8 +8,6 @@ import bisect
 import collections
 import contextlib
 import os
-import statistics
-import threading
 import time
 
 import pytest
@@ -28,13 +26,12 @@ WRITERS, WORKERS, HUP_EVERY, MAX_SIZE = 4, 2, 4.0, 8 << 20
 CAP = 2 * MAX_SIZE + (1 << 20)
 
 
-class Memory(threading.Thread):
+class Memory(procs.Beside):
 	"""The most that the server's processes took, looked at again and again."""
 
 	def __init__(self, server):
-		super().__init__(daemon=True)
+		super().__init__()
 		self.server = server
-		self.over = threading.Event()
 		self.memfds = {}                           # bytes, each once; by whether generations overlapped
 		self.private = collections.Counter()       # bytes of one process, by what it is
 		self.keeper = 0
@@ -67,14 +64,6 @@ class Memory(threading.Thread):
 			step, self.image = status["image"] - self.image, status["image"]
 			self.images += step if 0 < step < 500 else 0
 			self.look()
-
-	def __enter__(self):
-		self.start()
-		return self
-
-	def __exit__(self, *_):
-		self.over.set()
-		self.join()
 
 
 class History:

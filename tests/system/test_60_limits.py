@@ -2,7 +2,6 @@
 import os
 import re
 import resource
-import signal
 import socket
 import ssl
 import threading
@@ -67,14 +66,6 @@ def forever(piece):
 
 # --- time ---------------------------------------------------------------------------------------
 
-def slow_nothing(server):
-	return socket.create_connection(("127.0.0.1", server.ports["tls"])), None
-
-
-def slow_no_preface(server):
-	return socket.create_connection(("127.0.0.1", server.ports["tcp"])), None
-
-
 def slow_hello_drip(server):
 	s = socket.create_connection(("127.0.0.1", server.ports["tls"]))
 	return s, Drip(s, [b"\x16", b"\x03", b"\x01", b"\x02", b"\x00"] + [b"\x00"] * 500, 0.2)
@@ -83,10 +74,6 @@ def slow_hello_drip(server):
 def slow_preface_drip(server):
 	s = socket.create_connection(("127.0.0.1", server.ports["tcp"]))
 	return s, Drip(s, [client.PREFACE[i:i + 1] for i in range(24)], 0.4)
-
-
-def slow_tls_no_preface(server):
-	return server.socket("tls"), None
 
 
 def slow_header_drip(server):
@@ -99,10 +86,6 @@ def slow_headers_unfinished(server):
 	raw = server.raw("tls")
 	raw.send(raw.headers(1, end_headers=False))
 	return raw.sock, None
-
-
-def slow_idle(server):
-	return server.raw("tcp").sock, None
 
 
 def slow_idle_after_a_request(server):
@@ -130,7 +113,13 @@ def slow_post_stalls(server):
 	return raw.sock, None
 
 
-SLOW_PEERS = [f for name, f in sorted(globals().items()) if name.startswith("slow_")]
+SLOW_PEERS = {
+	"nothing": lambda server: (socket.create_connection(("127.0.0.1", server.ports["tls"])), None),
+	"no preface": lambda server: (server.socket("tcp"), None),
+	"no preface behind TLS": lambda server: (server.socket("tls"), None),
+	"idle": lambda server: (server.raw("tcp").sock, None),
+	**{name: f for name, f in globals().items() if name.startswith("slow_")},
+}
 
 
 def test_slow_peers_are_closed(h2d):
@@ -139,18 +128,18 @@ def test_slow_peers_are_closed(h2d):
 	before = server.status()["totals"]["timeouts"]
 	took = {}
 
-	def one(make):
+	def one(name):
 		began = time.monotonic()
-		sock, drip = make(server)
+		sock, drip = SLOW_PEERS[name](server)
 		try:
 			seconds_until_closed(sock)
-			took[make.__name__] = time.monotonic() - began
+			took[name] = time.monotonic() - began
 		except AssertionError:
-			took[make.__name__] = None
+			took[name] = None
 		if drip:
 			drip.stop.set()
 		sock.close()
-	threads = [threading.Thread(target=one, args=(make,)) for make in SLOW_PEERS]
+	threads = [threading.Thread(target=one, args=(name,)) for name in SLOW_PEERS]
 	for t in threads:
 		t.start()
 	while any(t.is_alive() for t in threads):
@@ -163,13 +152,13 @@ def test_slow_peers_are_closed(h2d):
 	assert server.status()["totals"]["timeouts"] - before >= 6, "all but the idle ones, which are told"
 
 
-@pytest.mark.parametrize("make, said", [(slow_nothing, None), (slow_no_preface, None), (slow_tls_no_preface, None),
-	(slow_hello_drip, "handshake timed out"), (slow_header_drip, "header section timed out"), (slow_preface_drip, "header section timed out")],
-	ids=lambda v: getattr(v, "__name__", ""))
-def test_who_never_spoke_is_no_matter_for_the_log(h2d, make, said):
+@pytest.mark.parametrize("name, said", [("nothing", None), ("no preface", None), ("no preface behind TLS", None),
+	("slow_hello_drip", "handshake timed out"), ("slow_header_drip", "header section timed out"),
+	("slow_preface_drip", "header section timed out")])
+def test_who_never_spoke_is_no_matter_for_the_log(h2d, name, said):
 	"""Browsers connect ahead, balancers look whether anybody listens: counted, and closed without a line."""
 	server = h2d(sections=SHORT, conf="log-level = debug")
-	sock, drip = make(server)
+	sock, drip = SLOW_PEERS[name](server)
 	seconds_until_closed(sock)
 	if drip:
 		drip.stop.set()
@@ -203,29 +192,17 @@ def test_slow_but_steady_is_not_cut(h2d):
 			time.sleep(0.1)
 
 
-def act_ping(raw, n):
-	raw.send(hf.PingFrame(0, b"12345678"))
+ACTS = {
+	"ping": lambda raw, n: [hf.PingFrame(0, b"12345678")],
+	"settings": lambda raw, n: [hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0})],
+	"head": lambda raw, n: [raw.headers(n, raw.head(method="HEAD"))],
+	# Others of its streams make progress, those that wait do not.
+	"whole reply": lambda raw, n: [raw.headers(n, raw.head("/small")), hf.WindowUpdateFrame(n, window_increment=100)],
+	"a byte of each": lambda raw, n: [hf.WindowUpdateFrame(stream, window_increment=1) for stream in range(1, 21, 2)],
+}
 
 
-def act_settings(raw, n):
-	raw.send(hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}))
-
-
-def act_head(raw, n):
-	raw.send(raw.headers(2 * n + 101, raw.head(method="HEAD")))
-
-
-def act_whole_reply(raw, n):
-	"""Others of its streams make progress, those that wait do not."""
-	stream = 2 * n + 101
-	raw.send(raw.headers(stream, raw.head("/small")), hf.WindowUpdateFrame(stream, window_increment=100))
-
-
-def act_a_byte_of_each(raw, n):
-	raw.send(*(hf.WindowUpdateFrame(stream, window_increment=1) for stream in range(1, 21, 2)))
-
-
-@pytest.mark.parametrize("act", [act_ping, act_settings, act_head, act_whole_reply, act_a_byte_of_each])
+@pytest.mark.parametrize("act", ACTS)
 def test_what_is_no_progress_of_a_stream(h2d, act):
 	"""A stream whose window is closed ends, whatever else the client has the server send."""
 	server = h2d(sections=GENTLE, files={"large": b"x" * 5000000, "small": b"x" * 100})
@@ -235,7 +212,7 @@ def test_what_is_no_progress_of_a_stream(h2d, act):
 		for n in range(300):
 			if len(resets(raw, streams)) == len(streams):
 				break
-			act(raw, n)
+			raw.send(*ACTS[act](raw, 2 * n + 101))
 			raw.pump(0.1)
 		assert len(resets(raw, streams)) == len(streams)
 		raw.send(raw.headers(999))
@@ -342,13 +319,9 @@ def flood(server, how, piece, total, opening=b"", read=False):
 	return sent, ended
 
 
-def settings_frame():
-	return hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 65535}).serialize()
-
-
 FLOODS = {
 	"ping": hf.PingFrame(0, b"12345678").serialize(),
-	"settings": settings_frame(),
+	"settings": hf.SettingsFrame(0, settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 65535}).serialize(),
 	"empty settings": hf.SettingsFrame(0).serialize(),
 	"priority": hf.PriorityFrame(1, depends_on=0, stream_weight=5).serialize(),
 	"window update": hf.WindowUpdateFrame(0, window_increment=1).serialize(),
@@ -458,36 +431,25 @@ def test_rapid_reset(h2d, how):
 	assert server.log.wait("info.*: connection 127.0.0.1: streams opened and reset too fast")
 
 
-def resets_flood(raw):
-	reset_flood(raw, "/large", lambda n: hf.RstStreamFrame(n, error_code=8))
+ENDS = {
+	"streams opened and reset too fast": lambda raw: reset_flood(raw, "/large", lambda n: hf.RstStreamFrame(n, error_code=8)),
+	"frames on a closed stream": lambda raw: raw.send(raw.headers(1, raw.head("/large")), hf.DataFrame(1, b"more")),
+	"flow-control window exceeded": lambda raw: raw.send(hf.WindowUpdateFrame(0, window_increment=2**31 - 1)),
+	"header block cannot be decoded": lambda raw: raw.send(raw.headers(1, block=b"\xff\xff\xff\xff\x7f")),
+}
 
 
-def data_after_end(raw):
-	raw.send(raw.headers(1, raw.head("/large")), hf.DataFrame(1, b"more"))
-
-
-def window_overflow(raw):
-	raw.send(hf.WindowUpdateFrame(0, window_increment=2**31 - 1))
-
-
-def bad_block(raw):
-	raw.send(raw.headers(1, block=b"\xff\xff\xff\xff\x7f"))
-
-
-@pytest.mark.parametrize("wrong, said, floods", [(resets_flood, "streams opened and reset too fast", 1),
-	(data_after_end, "frames on a closed stream", 0),
-	(window_overflow, "flow-control window exceeded", 0),
-	(bad_block, "header block cannot be decoded", 0)])
-def test_ends_that_the_library_makes(h2d, how, wrong, said, floods):
+@pytest.mark.parametrize("said", ENDS)
+def test_ends_that_the_library_makes(h2d, how, said):
 	"""They are said, as what they are, and counted once each."""
 	server = h2d(files={"large": b"x" * 5000000})
 	for n in (1, 2):
 		with server.raw(how) as raw:
-			wrong(raw)
+			ENDS[said](raw)
 			raw.goaway()
 		procs.wait_for(lambda: server.status()["totals"]["protocol_errors"] == n, said="it is counted")
 	totals = server.status()["totals"]
-	assert (totals["protocol_errors"], totals["floods"]) == (2, 2 * floods)
+	assert (totals["protocol_errors"], totals["floods"]) == (2, 2 * ("too fast" in said))
 	server.log.wait("info .* connection 127.0.0.1: %s" % said)
 	assert not server.log.find("connection 127.0.0.1: (?!%s)" % said)
 
@@ -707,12 +669,7 @@ def test_files_leave_descriptors_to_others(h2d):
 def test_worker_connections(h2d):
 	"""Past the limit connections wait for room; none is dropped."""
 	server = h2d(conf="worker-connections = 16", listens=("tcp",))
-	clients = [client.Raw(server.socket("tcp")) for _ in range(40)]
-	for raw in clients:
-		raw.send(raw.headers(1))
-	for raw in clients:
-		assert raw.status_of(1) == 200
-		raw.close()
+	srv.hear(server.ask(40))
 	server.log.wait("worker-connections")
 
 
@@ -764,15 +721,11 @@ def test_who_has_asked_is_not_silent(h2d):
 	pid = server.worker_pids()[0]
 	early = [server.h1("tcp") for _ in range(15)]
 	server.wait_connections(15)
-	os.kill(pid, signal.SIGSTOP)
-	try:
-		procs.wait_for(lambda: procs.stopped(pid), said="the worker stands still")
+	with procs.paused(pid):
 		late = [server.h1("tcp") for _ in range(4)]
 		for c in early + late:
 			c.send(path="/")
 		time.sleep(1.2)  # longer than silence is borne
-	finally:
-		os.kill(pid, signal.SIGCONT)
 	for c in early + late:
 		assert c.response().status == 200
 		c.close()
@@ -817,11 +770,7 @@ def test_full_worker_leaves_the_shared_socket_to_others(h2d):
 
 def test_many_connections(h2d, how):
 	server = h2d(workers=2)
-	clients = [server.raw(how) for _ in range(300)]
-	for raw in clients:
-		raw.send(raw.headers(1))
-	for raw in clients:
-		assert raw.status_of(1) == 200
+	clients = server.asked(300, how)
 	server.wait_connections(300)
 	for raw in clients:
 		raw.close()

@@ -3,11 +3,11 @@ start() has its gone(), each work its done(), and nothing is left. H2D_LEAVE_SEC
 import contextlib
 import os
 import random
-import threading
 import time
 
 import websocket
 from client import Closed, Late
+from procs import together
 from test_47_handlers import PATIENT, handlers  # noqa: F401 (a fixture)
 from websocket import BINARY, PING, TEXT, Refused, close_frame, frame
 
@@ -75,11 +75,7 @@ def numbers(server, path):
 def test_clients_leave_at_any_moment(handlers):
 	server = handlers(sections="sandbox { network = true }")
 	end, failed = time.monotonic() + SECONDS, []
-	threads = [threading.Thread(target=client, args=(server, seed, end, failed)) for seed in range(CLIENTS)]
-	for t in threads:
-		t.start()
-	for t in threads:
-		t.join()
+	together(CLIENTS, lambda seed: client(server, seed, end, failed))
 	assert not failed
 	server.wait_quiet(PATIENT)
 	sockets, gones, closes = numbers(server, "/t/websocket/counts")[:3]

@@ -175,11 +175,7 @@ def test_no_lost_update(make):
 					won[turn].append(number)
 					tags.append(answer.get("etag"))
 				barrier.wait(60)
-	threads = [threading.Thread(target=life, args=(n,)) for n in range(clients)]
-	for t in threads:
-		t.start()
-	for t in threads:
-		t.join()
+	procs.together(clients, life)
 	assert [len(w) for w in won] == [1] * rounds, won
 	assert content(server, "a") == b"%d of %d" % (rounds - 1, won[-1][0])
 

@@ -1,5 +1,6 @@
 """Uploads that are meant to hurt: what hostile.py makes, over few connections; nothing appears but what is right. Heads of parts,
 boundaries and what looks like one, cut at every byte, are for check_multipart and check_multipart_head."""
+import contextlib
 import os
 import re
 import urllib.parse
@@ -12,7 +13,7 @@ from uploads import PUBLIC, connect, folder, wait_over
 KIND = "multipart/form-data; boundary=B"
 
 
-class Asker:
+class Asker(contextlib.AbstractContextManager):
 	"""One connection, and another whenever the server has ended it; and what must hold of the files."""
 
 	def __init__(self, server, way):
@@ -20,9 +21,6 @@ class Asker:
 		self.client = None
 		self.files = {}
 		self.outside = self.look_outside()
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		self.leave()

@@ -3,12 +3,11 @@ import contextlib
 import os
 import random
 import struct
-import threading
 
 import pytest
 
 import resumable
-from procs import wait_for
+from procs import together, wait_for
 from uploads import PUBLIC, folder, names, post, put, wait_over
 
 BLOCK = 4096
@@ -149,11 +148,7 @@ def test_many_at_once(make):
 				else:
 					assert put(c, name, data).status in (201, 204, 507)
 				assert sum(kept(server)) <= (3 << 20) + 300000
-	threads = [threading.Thread(target=life, args=(n,)) for n in range(6)]
-	for t in threads:
-		t.start()
-	for t in threads:
-		t.join()
+	together(6, life)
 	wait_over(server)
 	wait_kept(server, cost(server), 0)
 

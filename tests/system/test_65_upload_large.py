@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 import subprocess
-import threading
 import time
 
 import pytest
@@ -22,12 +21,12 @@ WINDOW = 16 * MIB  # limits.receive-window: what a client may have sent and the 
 OPTIONS = {"h2-tcp": "--http2-prior-knowledge", "h2-tls": "--http2", "h1-tcp": "--http1.1", "h1-tls": "--http1.1"}
 
 
-class Watch(threading.Thread):
+class Watch(procs.Beside):
 	"""The most memory a process has while this runs."""
 
 	def __init__(self, pid):
-		super().__init__(daemon=True)
-		self.pid, self.over = pid, threading.Event()
+		super().__init__()
+		self.pid = pid
 		self.first = self.most = procs.proportional_memory(pid)
 		self.looks = 0
 
@@ -35,14 +34,6 @@ class Watch(threading.Thread):
 		while not self.over.wait(0.01):
 			self.most = max(self.most, procs.proportional_memory(self.pid))
 			self.looks += 1
-
-	def __enter__(self):
-		self.start()
-		return self
-
-	def __exit__(self, *_):
-		self.over.set()
-		self.join()
 
 
 @pytest.fixture(scope="module")

@@ -216,37 +216,23 @@ def test_a_stop_bounds_all_generations(h2d, end):
 	assert not any(download.finish() for download in held)
 
 
-def bad_syntax(server):
-	server.put_conf(server.conf_text.replace("worker-processes", "worker-precesses"))
-	return r"h2d\.conf:1: "
+BAD_TEXTS = {
+	"syntax": (lambda s: s.conf_text.replace("worker-processes", "worker-precesses"), r"h2d\.conf:1: "),
+	"root": (lambda s: s.conf_text.replace(s.root, s.root + "-not"), r"h2d\.conf:\d+: .*www-not"),
+	"key": (lambda s: s.conf_text.replace(s.cert.key, s.cert.key + "-not"), r"h2d\.conf:\d+: .*key-not"),
+	"log": (lambda s: 'error-log = "%s/no/such/folder/x"\n' % s.dir + s.conf_text, r"h2d\.conf:1: .*no/such/folder"),
+	**({"user": (lambda s: 'user = "no-such-user"\n' + s.conf_text, "no-such-user")} if os.geteuid() == 0 else {}),
+}
 
 
-def bad_root(server):
-	server.put_conf(server.conf_text.replace(server.root, server.root + "-not"))
-	return r"h2d\.conf:\d+: .*www-not"
-
-
-def bad_key(server):
-	server.put_conf(server.conf_text.replace(server.cert.key, server.cert.key + "-not"))
-	return r"h2d\.conf:\d+: .*key-not"
-
-
-def bad_log(server):
-	server.put_conf('error-log = "%s/no/such/folder/x"\n' % server.dir + server.conf_text)
-	return r"h2d\.conf:1: .*no/such/folder"
-
-
-def bad_user(server):
-	server.put_conf('user = "no-such-user"\n' + server.conf_text)
-	return r"no-such-user"
-
-
-def missing_file(server):
-	os.unlink(server.conf_path)
-	return r"h2d\.conf.*No such file"
-
-
-def port_taken(server):
+def spoil(server, what):
+	"""What faults say of it."""
+	if what in BAD_TEXTS:
+		server.put_conf(BAD_TEXTS[what][0](server))
+		return BAD_TEXTS[what][1]
+	if what == "no file":
+		os.unlink(server.conf_path)
+		return r"h2d\.conf.*No such file"
 	other = socket.socket()
 	other.bind(("127.0.0.1", 0))
 	other.listen(1)
@@ -257,19 +243,15 @@ def port_taken(server):
 	return re.escape(address) + ".*in use"
 
 
-BAD_RELOADS = [bad_syntax, bad_root, bad_key, bad_log, missing_file, port_taken] + (
-	[bad_user] if os.geteuid() == 0 else [])
-
-
-@pytest.mark.parametrize("make", BAD_RELOADS, ids=lambda f: f.__name__)
-def test_bad_reload_keeps_the_old(h2d, make):
+@pytest.mark.parametrize("what", [*BAD_TEXTS, "no file", "port taken"])
+def test_bad_reload_keeps_the_old(h2d, what):
 	server = h2d(image=True, workers=2)
 	before = server.status()
 	pids = sorted(server.worker_pids())
 	fds = server.settled_kinds(server.pid)
 	with server.connect("tls") as c:
 		assert c.get("/").status == 200
-		pattern = make(server)
+		pattern = spoil(server, what)
 		done = server.run("--pid-file", server.pid_path, "-s", "reload", check=1)
 		assert re.search(pattern, done.err), done.err
 		server.log.wait(pattern)
@@ -446,17 +428,10 @@ def test_reload_with_queued_connections(h2d):
 	"""What waits in the queue of a worker that does not accept is not reset by a reload."""
 	server = h2d(workers=1, listens=("tcp",), dispatch="reuseport")  # an inbox is its worker's
 	pid = server.worker_pids()[0]
-	os.kill(pid, signal.SIGSTOP)
-	try:
-		raws = [server.raw("tcp") for _ in range(20)]
-		for raw in raws:
-			raw.send(raw.headers(1))
+	with procs.paused(pid):
+		raws = server.ask(20)
 		server.hup()
-		for raw in raws:
-			assert raw.status_of(1) == 200
-			raw.close()
-	finally:
-		os.kill(pid, signal.SIGCONT)
+		srv.hear(raws)
 	server.wait_up(2)
 
 

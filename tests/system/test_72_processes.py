@@ -59,14 +59,10 @@ def test_others_do_not_notice_a_death(h2d):
 def test_queued_connections_survive_a_death(h2d):
 	server = h2d(workers=1, listens=("tcp",))
 	pid = server.worker_pids()[0]
-	os.kill(pid, signal.SIGSTOP)
-	raws = [server.raw("tcp") for _ in range(50)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	os.kill(pid, signal.SIGKILL)
-	for raw in raws:
-		assert raw.status_of(1) == 200
-		raw.close()
+	with procs.paused(pid):
+		raws = server.ask(50)
+		os.kill(pid, signal.SIGKILL)
+	srv.hear(raws)
 
 
 def rests(server):
@@ -144,19 +140,13 @@ def test_master_killed_before_a_process_is_up(h2d, dispatch, who):
 	"""One that the master has just started in the place of another serves what waits there, and leaves."""
 	server = h2d(workers=1, dispatch=dispatch, listens=("tcp",), files={"small": "small"})
 	pid = server.worker_pids()[0] if who == "worker" else server.acceptor()
-	os.kill(pid, signal.SIGSTOP)
-	procs.wait_for(lambda: procs.stopped(pid), said="it stands still")
-	raws = [server.raw("tcp") for _ in range(300)]
-	for raw in raws:
-		raw.send(raw.headers(1, raw.head("/small")))
-	with tracer.Forks(server.pid) as forks:
+	with procs.paused(pid), tracer.Forks(server.pid) as forks:
+		raws = server.ask(300, path="/small")
 		os.kill(pid, signal.SIGKILL)
 		forks.wait_held(1)
 		forks.kill(server.pid)
 	server.expect_exit(0)  # the tracer has taken its status
-	for raw in raws:
-		assert raw.status_of(1) == 200
-		raw.close()
+	srv.hear(raws)
 	procs.wait_for(lambda: not procs.group_members(server.process.pid), said="all leave")
 
 
@@ -257,19 +247,15 @@ def test_queue_is_taken_before_the_end(h2d, end, descriptors):
 	server.start()
 	server.baseline = None
 	pid = server.worker_pids()[0]
-	os.kill(pid, signal.SIGSTOP)
-	raws = [server.raw("tcp") for _ in range(300)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	if end == "QUIT":
-		server.signal(signal.SIGQUIT)
-	else:
-		server.put_conf(server.conf_text.replace("127.0.0.1:0", "localhost:0")
-			.replace("localhost:0", "127.0.0.2:0"))
-		server.hup()
-		server.log.wait("serving: generation 2")
-	procs.wait_for(lambda: not listening_in(server.pid, server.ports["tcp"]), said="the master lets go")
-	os.kill(pid, signal.SIGCONT)
+	with procs.paused(pid):
+		raws = server.ask(300)
+		if end == "QUIT":
+			server.signal(signal.SIGQUIT)
+		else:
+			server.put_conf(server.conf_text.replace("127.0.0.1:0", "127.0.0.2:0"))
+			server.hup()
+			server.log.wait("serving: generation 2")
+		procs.wait_for(lambda: not listening_in(server.pid, server.ports["tcp"]), said="the master lets go")
 	for raw in raws:
 		assert raw.status_of(1) in ((200, 503) if descriptors else (200,))  # a file needs one, too
 		raw.close()
@@ -375,11 +361,7 @@ def test_rights(h2d):
 def test_notify(h2d):
 	"""READY=1 after the last worker is up; STATUS and STOPPING follow."""
 	server = h2d.new(workers=2)
-	path = server.path("notify.sock")
-	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-		s.bind(path)
-		s.settimeout(60)
-		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path)
+	with server.notify_socket() as s:
 		server.spawn()
 		message = s.recv(4096).decode()
 		assert "READY=1" in message.split("\n"), message
@@ -401,11 +383,7 @@ def test_notify(h2d):
 def test_yield(h2d, stored):
 	"""The master leaves before a download ends, and takes nothing out of the store; without one that is a graceful end."""
 	server = h2d.new(workers=2, files={"large": LARGE})
-	path = server.path("notify.sock")
-	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-		s.bind(path)
-		s.settimeout(60)
-		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, **({"FDSTORE": "512"} if stored else {}))
+	with server.notify_socket(**({"FDSTORE": "512"} if stored else {})) as s:
 		server.start()
 		children = server.children()
 		with server.held() as raw:

@@ -44,33 +44,6 @@ def clients(server):
 
 
 @contextlib.contextmanager
-def stopped(*pids):
-	for pid in pids:
-		os.kill(pid, signal.SIGSTOP)
-	for pid in pids:
-		procs.wait_for(lambda pid=pid: procs.stopped(pid), said="it stands still")
-	try:
-		yield
-	finally:
-		for pid in pids:
-			with contextlib.suppress(ProcessLookupError):  # it was killed meanwhile
-				os.kill(pid, signal.SIGCONT)
-
-
-def ask_all(server, count, how="tcp"):
-	raws = [server.raw(how) for _ in range(count)]
-	for raw in raws:
-		raw.send(raw.headers(1))
-	return raws
-
-
-def hear_all(raws):
-	for raw in raws:
-		assert raw.status_of(1) == 200
-		raw.close()
-
-
-@contextlib.contextmanager
 def fleet(server, count=50, *options):
 	"""Clients that ask without pause; a dictionary that has what they counted, once it is over."""
 	result = {}
@@ -114,7 +87,7 @@ def test_workers_take_turns(acceptor):
 	server = acceptor(workers=4, listens=("tcp", "tls", "unix"))
 	raws = []
 	for how in ("tcp", "tls", "unix") * 4:
-		raws += ask_all(server, 1, how)
+		raws += server.ask(1, how)
 		assert raws[-1].status_of(1) == 200
 	assert clients(server) == dict.fromkeys(range(4), 3)
 	for raw in raws:
@@ -124,11 +97,11 @@ def test_workers_take_turns(acceptor):
 def test_peers_that_are_gone(acceptor):
 	"""Connections that were reset before a worker has them cost nothing."""
 	server = acceptor(workers=1, listens=("tcp",))
-	with stopped(*server.worker_pids()):
+	with procs.paused(*server.worker_pids()):
 		for _ in range(40):
 			with server.socket("tcp") as s:
 				s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-	hear_all(ask_all(server, 1))
+	srv.hear(server.ask(1))
 
 
 # --- credits --------------------------------------------------------------------------------------
@@ -136,18 +109,18 @@ def test_peers_that_are_gone(acceptor):
 def test_no_more_wait_than_the_credits(acceptor):
 	"""Workers that stand still get 16 each; the others wait in the listener's queue."""
 	server = acceptor(workers=2, listens=("tcp",))
-	with stopped(*server.worker_pids()):
-		raws = ask_all(server, 100)
+	with procs.paused(*server.worker_pids()):
+		raws = server.ask(100)
 		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 100 - 2 * CREDITS,
 			said="what is left in the queue")
-	hear_all(raws)
+	srv.hear(raws)
 
 
 def test_a_worker_that_stands_still_is_passed_by(acceptor):
 	"""It gets 16, of which none is lost; the others are served meanwhile."""
 	server = acceptor(workers=2, listens=("tcp",))
-	with stopped(server.live_workers()[0]["pid"]):
-		raws = ask_all(server, 60)
+	with procs.paused(server.live_workers()[0]["pid"]):
+		raws = server.ask(60)
 		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="all are accepted")
 		for raw in raws:
 			raw.sock.settimeout(0.0)
@@ -162,7 +135,7 @@ def test_a_worker_that_stands_still_is_passed_by(acceptor):
 					pass
 			return len(heard) >= 60 - CREDITS  # all of them, once a neighbour reads its inbox
 		procs.wait_for(most, said="44 answers")
-	hear_all(raws)
+	srv.hear(raws)
 
 
 def test_past_worker_connections(acceptor):
@@ -196,11 +169,11 @@ def test_what_waits_survives_a_worker(acceptor):
 	"""The next one in the slot reads on."""
 	server = acceptor(workers=1, listens=("tcp",))
 	pid = server.worker_pids()[0]
-	with stopped(pid):
-		raws = ask_all(server, 50)
+	with procs.paused(pid):
+		raws = server.ask(50)
 		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 50 - CREDITS, said="16 wait")
 		os.kill(pid, signal.SIGKILL)
-	hear_all(raws)
+	srv.hear(raws)
 
 
 def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
@@ -209,12 +182,12 @@ def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
 	for _ in range(8):  # with longer and longer rests, of 16 s at last
 		pid = procs.wait_for(lambda: server.live_workers().get(0), said="worker 0")["pid"]
 		since = len(server.log.find("signal 9"))
-		with stopped(pid):
-			raws = ask_all(server, 4)
+		with procs.paused(pid):
+			raws = server.ask(4)
 			procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="accepted")
 			os.kill(pid, signal.SIGKILL)
 		procs.wait_for(lambda: len(server.log.find("signal 9")) > since, said="the death")
-		hear_all(raws)
+		srv.hear(raws)
 		if 0 not in server.live_workers():
 			break
 	else:
@@ -226,16 +199,16 @@ def test_a_neighbour_reads_the_inbox_of_an_empty_slot(acceptor):
 def test_acceptor_killed(acceptor):
 	"""Nobody who is connected notices, and who connects finds another within 100 ms."""
 	server = acceptor(workers=2, listens=("tcp",))
-	raws = ask_all(server, 10)
+	raws = server.ask(10)
 	for raw in raws:
 		assert raw.status_of(1) == 200
 	took = []
 	for _ in range(6):
 		pid = server.acceptor()
-		with stopped(pid):
+		with procs.paused(pid):
 			begin = time.monotonic()
 			os.kill(pid, signal.SIGKILL)
-		hear_all(ask_all(server, 5))
+		srv.hear(server.ask(5))
 		took.append(time.monotonic() - begin)
 		procs.wait_for(lambda: server.status()["acceptor"] not in (0, pid), said="another")
 	for raw in raws:
@@ -255,7 +228,7 @@ def test_kills_under_load(acceptor):
 		for i in range(KILLS):
 			status = server.wait_up()
 			pid = dice.choice(status["workers"])["pid"] if i % 4 < 3 else server.acceptor()
-			with stopped(pid):
+			with procs.paused(pid):
 				status = server.status()
 				had += sum(w["clients"] for w in status["workers"] if w["pid"] == pid)
 				had += IN_HAND if i % 4 == 3 else 0
@@ -281,7 +254,7 @@ def at_once(server, count):
 	"""That many connections, all on their way before the first is accepted."""
 	made = []
 	try:
-		with stopped(server.acceptor()):
+		with procs.paused(server.acceptor()):
 			made += [server.socket("tcp") for _ in range(count)]
 		procs.wait_for(lambda: sum(clients(server).values()) == count, said="all are taken")
 		yield sorted(clients(server).values())
@@ -390,11 +363,11 @@ def test_a_reload_takes_what_waits_along(acceptor):
 	worker may die then."""
 	server = acceptor(workers=2, listens=("tcp",))
 	old = server.worker_pids()
-	with stopped(*old):
-		raws = ask_all(server, 60)
+	with procs.paused(*old):
+		raws = server.ask(60)
 		procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 60 - 2 * CREDITS, said="16 wait in each")
 		server.reload()
-		hear_all(raws)
+		srv.hear(raws)
 		os.kill(old[0], signal.SIGKILL)
 	server.log.wait("generation 1 exited: .* 0 refused")
 	server.wait_up(2)
@@ -406,11 +379,11 @@ def test_reloads_leave_many_inboxes(acceptor):
 	server = acceptor(workers=2, listens=("tcp",))
 	with contextlib.ExitStack() as still:
 		for generation in (2, 3, 4):
-			still.enter_context(stopped(*(w["pid"] for w in server.live_workers().values())))
-			raws = ask_all(server, 20)
+			still.enter_context(procs.paused(*(w["pid"] for w in server.live_workers().values())))
+			raws = server.ask(20)
 			procs.wait_for(lambda: procs.queued(server.ports["tcp"]) == 0, said="they wait in the inboxes")
 			server.reload()
-			hear_all(raws)
+			srv.hear(raws)
 			killed = set(server.worker_pids())
 			for pid in killed:
 				os.kill(pid, signal.SIGKILL)

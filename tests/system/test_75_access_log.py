@@ -1,4 +1,5 @@
 """Access logs of servers: a file each or one for several, what they leave out, their formats, and their life."""
+import contextlib
 import json
 import os
 import pty
@@ -335,7 +336,7 @@ def test_json_of_what_the_library_ends(h2d, frame, reason):
 SHORT = re.compile(r"(\d{3}|---) (\S+) +(\S+) +(\d+(?:\.\d)? [KM]?B) +(\d+(?:\.\d)? m?s)( aborted)?")
 
 
-class Terminal:
+class Terminal(contextlib.AbstractContextManager):
 	"""h2d with a terminal as its standard error, and all that it shows."""
 
 	def __init__(self, server, *args, **env):
@@ -376,9 +377,6 @@ class Terminal:
 	def lines(self):
 		"""Without those of the error log."""
 		return [line for line in self.text.split("\n")[:-1] if not re.match(r"\d{4}-\d\d-\d\dT", line)]
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		self.process.send_signal(signal.SIGTERM)

@@ -94,36 +94,16 @@ def test_storm_of_reloads(h2d, tmp_path):
 	check_storm(server, found)
 
 
-def queue(server, n):
-	"""Connections with a request each that nobody accepts before he may go on."""
-	pids = server.worker_pids()
-	for pid in pids:
-		with contextlib.suppress(ProcessLookupError):  # another generation has come meanwhile
-			os.kill(pid, signal.SIGSTOP)
-	for pid in pids:
-		procs.wait_for(lambda pid=pid: not procs.running(pid) or procs.stopped(pid), said="it stands still")
-	waiting = [server.raw("tcp") for _ in range(n)]
-	for raw in waiting:
-		raw.send(raw.headers(1))
-	return pids, waiting
-
-
 def change(server, count):
 	"""Another number of workers, while those that there are stand still, with connections in their queues."""
-	pids, waiting = queue(server, 300 // SCALE)
-	try:
+	with procs.paused(*server.worker_pids()):
+		waiting = server.ask(300 // SCALE)
 		server.put_conf(server.conf_text.replace("worker-processes = 4", "worker-processes = %d" % count))
 		server.workers = count
 		before = len(server.log.find("serving: generation"))
 		server.signal(signal.SIGHUP)
 		server.log.wait("serving: generation", count=before + 1)
-		for raw in waiting:
-			assert raw.status_of(1) == 200
-			raw.close()
-	finally:
-		for pid in filter(procs.running, pids):
-			with contextlib.suppress(ProcessLookupError):
-				os.kill(pid, signal.SIGCONT)
+		srv.hear(waiting)
 
 
 @contextlib.contextmanager

@@ -216,18 +216,10 @@ def test_upgrades_under_load(h2d):
 def test_queued_connections_are_served(h2d):
 	"""What waits in the queue of a worker that stands still is taken by the new one."""
 	server = h2d(listens=("tcp", "unix"), dispatch="reuseport")  # an inbox is its worker's
-	pid = server.worker_pids()[0]
-	os.kill(pid, signal.SIGSTOP)
-	try:
-		raws = [server.raw(how) for how in ("tcp", "unix") for _ in range(10)]
-		for raw in raws:
-			raw.send(raw.headers(1))
+	with procs.paused(server.worker_pids()[0]):
+		raws = server.ask(10, "tcp") + server.ask(10, "unix")
 		server.upgrade()
-		for raw in raws:
-			assert raw.status_of(1) == 200
-			raw.close()
-	finally:
-		os.kill(pid, signal.SIGCONT)
+		srv.hear(raws)
 
 
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])

@@ -377,11 +377,7 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 def test_a_mended_socket_is_stored_anew(h2d, handlers):
 	"""The service manager has the one that takes connections, and the other no more."""
 	server = h2d.new(binary=handlers, listens=("tcp",), sections=off(seccomp="off"))
-	path = server.path("notify.sock")
-	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-		s.bind(path)
-		s.settimeout(procs.DEADLINE)
-		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, FDSTORE="512")
+	with server.notify_socket(FDSTORE="512") as s:
 		server.start()
 		server.baseline = None
 		name = lambda: "h2d/unix/%d/%d" % (os.stat(server.admin_path).st_dev, os.stat(server.admin_path).st_ino)

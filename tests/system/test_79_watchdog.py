@@ -2,12 +2,11 @@
 import os
 import re
 import signal
-import socket
 
 import pytest
 
 import procs
-from server import H2D, SANITIZED
+from server import H2D, SANITIZED, hear
 
 HANDLERS = os.path.join(os.path.dirname(os.path.dirname(H2D)), "tests", "handlers", "h2d_handlers")
 
@@ -19,18 +18,13 @@ def ask_and_leave(server, path):
 	return c
 
 
-def ask_many(server, n, how="tcp"):
-	for raw in server.asked(n, how):
-		raw.close()
-
-
 def test_a_stopped_worker_is_replaced(h2d):
 	"""SIGKILL, for SIGABRT does not reach it; its queue is served by a neighbour meanwhile."""
 	server = h2d(workers=2, listens=("tcp",), conf="worker-watchdog = 2")
 	server.baseline = None
 	pid = server.live_workers()[0]["pid"]
 	os.kill(pid, signal.SIGSTOP)
-	ask_many(server, 40)
+	hear(server.ask(40))
 	server.log.wait(r"worker 0 \(process %d\) hung for 2 s; killing it" % pid)
 	server.log.wait("worker 0 hangs; worker 1 accepts from its sockets")
 	server.log.wait(r"process %d, generation 1\) killed by signal 9" % pid)
@@ -42,13 +36,10 @@ def test_a_worker_that_stands_still_is_steered_away_from(h2d, dispatch):
 	"""Long before it is given up; and it serves again as if nothing had been."""
 	server = h2d(workers=2, listens=("tcp",), dispatch=dispatch, conf="worker-watchdog = 3600")
 	pid = server.live_workers()[0]["pid"]
-	os.kill(pid, signal.SIGSTOP)
-	try:
-		ask_many(server, 40)
-	finally:
-		os.kill(pid, signal.SIGCONT)
+	with procs.paused(pid):
+		hear(server.ask(40))
 	server.log.wait(r"worker 0 \(process %d\) runs again" % pid)
-	ask_many(server, 40)
+	hear(server.ask(40))
 	assert server.live_workers()[0]["pid"] == pid and not server.log.find("killing it")
 
 
@@ -75,11 +66,11 @@ def test_a_full_worker_lends_its_sockets(h2d, dispatch, balance):
 	held, slot = hold_all_of_one(server, 24)
 	server.log.wait("worker %d is full; worker %d accepts from its sockets" % (slot, 1 - slot))
 	for _ in range(10):
-		ask_many(server, 2)
+		hear(server.ask(2))
 	for raw in held:
 		raw.close()
 	server.log.wait("worker %d has room again" % slot)
-	ask_many(server, 40)
+	hear(server.ask(40))
 
 
 def test_a_worker_that_spins_says_what_it_did(h2d):
@@ -113,7 +104,7 @@ def test_a_stopped_acceptor_is_replaced(h2d):
 	assert before.status_of(1) == 200
 	acceptor = server.acceptor()
 	os.kill(acceptor, signal.SIGSTOP)
-	ask_many(server, 40)
+	hear(server.ask(40))
 	server.log.wait(r"acceptor \(process %d\) hung for 2 s; killing it" % acceptor)
 	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
 	before.send(before.headers(3))
@@ -126,17 +117,14 @@ def test_an_acceptor_that_stands_still_is_steered_away_from(h2d, listens):
 	"""All workers accept from its sockets meanwhile, until it turns again."""
 	server = h2d(workers=3, dispatch="acceptor", listens=listens, conf="worker-watchdog = 3600")
 	acceptor = server.acceptor()
-	os.kill(acceptor, signal.SIGSTOP)
-	try:
+	with procs.paused(acceptor):
 		for how in listens:
-			ask_many(server, 40, how)
+			hear(server.ask(40, how))
 		if listens == ("tcp",):
 			procs.wait_for(lambda: all(server.listening(pid) for pid in server.worker_pids()), said="all have its sockets")
-	finally:
-		os.kill(acceptor, signal.SIGCONT)
 	server.log.wait(r"acceptor \(process %d\) runs again" % acceptor)
 	for how in listens:
-		ask_many(server, 40, how)
+		hear(server.ask(40, how))
 	assert server.acceptor() == acceptor and not server.log.find("killing it")
 	if listens == ("tcp",):
 		procs.wait_for(lambda: not any(server.listening(pid) for pid in server.worker_pids()), said="they do not any more")
@@ -150,17 +138,13 @@ def test_an_acceptor_that_is_gone_is_missed_by_nobody(h2d):
 	server.log.wait("acceptor hangs; the workers accept from its sockets")
 	os.kill(acceptor, signal.SIGKILL)
 	procs.wait_for(lambda: server.status()["acceptor"] not in (0, acceptor), said="another acceptor")
-	ask_many(server, 40)
+	hear(server.ask(40))
 	server.baseline = None
 
 
 def test_the_service_manager_hears_that_the_master_turns(h2d):
 	server = h2d.new()
-	path = server.path("notify.sock")
-	with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-		s.bind(path)
-		s.settimeout(procs.DEADLINE)
-		server.environment = lambda: dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="10000000")
+	with server.notify_socket(WATCHDOG_USEC="10000000") as s:
 		server.start()
 		heard = 0
 		while heard < 2:

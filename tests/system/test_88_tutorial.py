@@ -1,5 +1,6 @@
 """TUTORIAL.md tells the truth: its commands are run in their order, on a copy of this tree. And what else
 --with-handlers and make install have to do, in the same copy."""
+import contextlib
 import os
 import pathlib
 import re
@@ -224,7 +225,7 @@ def test_several_folders(shell, tree, h2d, tmp_path):
 	shell.run("make -C build-hello check TESTS=tests/unit/check_route_random check_PROGRAMS=tests/unit/check_route_random")
 
 
-class Dev:
+class Dev(contextlib.AbstractContextManager):
 	"""scripts/dev at work in a copy of the tree."""
 
 	def __init__(self, tree, folder):
@@ -246,9 +247,6 @@ class Dev:
 				return answer.status, answer.read().decode()
 		except urllib.error.HTTPError as error:
 			return error.code, error.read().decode()
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *exc):
 		self.process.terminate()

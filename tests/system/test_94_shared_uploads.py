@@ -3,7 +3,6 @@ import fcntl
 import os
 import re
 import signal
-import threading
 import time
 
 import pytest
@@ -156,11 +155,7 @@ def test_no_update_is_lost(machines, switches):
 						problems.append((done.status, done.body))
 						return
 
-	threads = [threading.Thread(target=count, args=(made[i % 3],)) for i in range(clients)]
-	for t in threads:
-		t.start()
-	for t in threads:
-		t.join()
+	procs.together(clients, lambda i: count(made[i % 3]))
 	assert not problems
 	assert get(made[1], "n").body == b"%d" % (clients * rounds)
 

@@ -25,7 +25,7 @@ def _ptrace(request, pid, address=0, data=0):
 		raise OSError(number, "ptrace(%#x, %d): %s" % (request, pid, os.strerror(number)))
 
 
-class Forks:
+class Forks(contextlib.AbstractContextManager):
 	"""Stops each child that a process forks before its first instruction, but for the first `free` of them; the
 	process itself goes on."""
 
@@ -83,9 +83,6 @@ class Forks:
 				_ptrace(CONT, self.pid)
 			_ptrace(DETACH, self.pid)
 
-	def __enter__(self):
-		return self
-
 	def __exit__(self, *_):
 		self.close()
 
@@ -99,7 +96,7 @@ class _Info(ctypes.Structure):
 SENDTO = {"x86_64": 44, "aarch64": 206}.get(os.uname().machine)
 
 
-class Steps:
+class Steps(contextlib.AbstractContextManager):
 	"""Follows a master that upgrades, and the new one that it forks. When that one has forked its own processes, so
 	many of them, it is taken from one system call to the next; or the old one is, and the new one goes on."""
 
@@ -213,9 +210,6 @@ class Steps:
 	def close(self):
 		for pid in list(self.asked):
 			self.release(pid)
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		self.close()

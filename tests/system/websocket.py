@@ -1,5 +1,6 @@
 """A client of WebSockets (RFC 6455), by an upgrade of HTTP/1.1 or by an extended CONNECT of HTTP/2 (RFC 8441)."""
 import base64
+import contextlib
 import hashlib
 import os
 import struct
@@ -44,15 +45,12 @@ def close_frame(code=None, reason=b""):
 	return frame(CLOSE, b"" if code is None else struct.pack("!H", code) + reason)
 
 
-class WebSocket:
+class WebSocket(contextlib.AbstractContextManager):
 	"""What both protocols have: write(bytes) and read() of some bytes, b"" at the end, are theirs."""
 
 	def __init__(self):
 		self.bytes = b""
 		self.answer = None
-
-	def __enter__(self):
-		return self
 
 	def __exit__(self, *_):
 		self.client.close()
