@@ -441,6 +441,19 @@ def test_root_is_swapped(deployed, below):
 	every.agree("/f", OLD)
 
 
+def test_roots_of_before_are_closed(deployed):
+	"""After many swaps a worker has no more descriptors of roots than before."""
+	server, every = deployed()
+
+	def roots():
+		return [sum(name.startswith(server.dir) for name in procs.descriptors(pid).values()) for pid in server.worker_pids()]
+	before = roots()
+	for i in range(51):
+		swap_link("releases/" + ("41" if i % 2 else "42"), server.path("current"))
+	every.agree("/f", NEW, said="root swapped")
+	procs.wait_for(lambda: roots() == before, said="descriptors of old roots are closed")
+
+
 def test_root_goes_and_comes(fresh):
 	server, every = fresh(files={"d/f": OLD})
 	server.baseline = None

@@ -222,6 +222,17 @@ def test_queued_connections_are_served(h2d):
 		srv.hear(raws)
 
 
+def test_balance_after_an_upgrade(h2d):
+	"""The new acceptor counts the connections of the new workers."""
+	server = h2d(workers=4, dispatch="acceptor", conf="balance = least-connections")
+	server.upgrade()
+	assert server.status()["balance"] == "least-connections"
+	procs.wait_for(lambda: not any(w["clients"] for w in server.live_workers().values()), said="all are gone")
+	raws = server.ask(8)
+	procs.wait_for(lambda: [w["clients"] for w in server.live_workers().values()] == [2] * 4, said="two for each worker")
+	srv.hear(raws)
+
+
 @pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
 def test_sessions_resume(h2d, version):
 	"""A ticket of before is good after upgrades and reloads."""

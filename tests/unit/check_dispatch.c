@@ -1,9 +1,11 @@
-/* check_dispatch: what is queued without an event that tells of it. */
+/* check_dispatch: what is queued without an event that tells of it, and connections of an inbox. */
 #include "server/dispatch.h"
 
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
+#include "ipc/ctl.h"
+#include "ipc/fdpass.h"
 #include "loop_unit.h"
 #include "server/worker.h"
 
@@ -63,5 +65,66 @@ TEST(test_look_finds_what_no_event_told_of)
 	loop_turn(&loop, 0);
 	ck_assert_uint_eq(taken, 1);
 	close(client);
+	dispatch_stop(&d);
+}
+
+/* --- an inbox --------------------------------------------------------------------------------- */
+
+static unsigned ends;
+
+static unsigned room(struct dispatch_host *h)
+{
+	return 2;
+}
+
+static void drained(struct dispatch_host *h)
+{
+	ends++;
+}
+
+static void expect(int inbox, unsigned more, unsigned all)
+{
+	struct fdpass conns[FDPASS_MAX];
+
+	for (unsigned i = 0; i < more; i++)
+		conns[i] = (struct fdpass){ .fd = inbox, .listener = 1, .peer = { .len = 2 } };
+	if (more > 0)
+		ck_assert_int_eq(fdpass_send(inbox, conns, more), more);
+	loop_turn(&loop, 0);
+	loop_turn(&loop, 0);
+	ck_assert_uint_eq(taken, all);
+	ck_assert_uint_eq(host.taken, all);
+}
+
+/* A full worker leaves connections there; all of them come before the end of its senders is heard.
+ * A patient host has its pause while it drains, too. */
+TEST_EACH(an_inbox, 2)
+{
+	struct dispatch *d;
+	int pair[2];
+
+	ck_assert_int_eq(ctl_pair(pair), 0);
+	host.inbox = pair[0];
+	host.patient = _i == 1;
+	host.room = room;
+	host.drained = drained;
+	d = dispatch_start(&host);
+	expect(pair[1], 5, 5);
+	dispatch_pause(d, true);
+	expect(pair[1], 3, 5);
+	dispatch_pause(d, false);
+	expect(pair[1], 0, 8);
+	dispatch_pause(d, true);
+	expect(pair[1], 3, 8);
+	dispatch_drain(d, 0);
+	expect(pair[1], 0, _i == 0 ? 11 : 8);
+	dispatch_pause(d, false);
+	expect(pair[1], 0, 11);
+	ck_assert(dispatch_busy(d));
+	ck_assert_uint_eq(ends, 0);
+	close(pair[1]);
+	loop_turn(&loop, 0);
+	ck_assert_uint_eq(ends, 1);
+	ck_assert(!dispatch_busy(d));
 	dispatch_stop(&d);
 }

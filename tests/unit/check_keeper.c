@@ -556,6 +556,64 @@ TEST(out_of_descriptors)
 	end();
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+enum { TURNS = 12, SMALL_FILES = 3000, SMALL_MAX = 1 << 20 };
+
+/* Bytes of the memory files among n descriptors, each counted once. */
+static uint64_t memory(const int *fds, unsigned n)
+{
+	ino_t seen[TURNS * CTL_FDS_MAX];
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0, k; i < n; i++) {
+		struct stat st;
+
+		ck_assert_int_eq(fstat(fds[i], &st), 0);
+		seen[i] = st.st_ino;
+		for (k = 0; seen[k] != st.st_ino;)
+			k++;
+		if (k == i && S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_size;
+	}
+	return bytes;
+}
+
+/* The indexes of many small files take most of it. All images are held until the keeper waits for
+ * room. */
+TEST(images_below_twice_max_size)
+{
+	int held[TURNS * CTL_FDS_MAX];
+	unsigned n = 0, images = 0, most = 0;
+	struct ctl_msg msg;
+	char name[16];
+
+	for (unsigned i = 0; i < SMALL_FILES; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		tree_write(name, "x", 1);
+	}
+	start(SMALL_MAX);
+	WAIT(head->nentries == SMALL_FILES);
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		struct pollfd p = { .fd = ctl, .events = POLLIN };
+		uint64_t until = clock_read_us() + 500000;
+
+		for (images += nimage > 0; nimage > 0; n++)
+			held[n] = image[--nimage];
+		ck_assert_uint_le(memory(held, n), 2 * SMALL_MAX);
+		most = images > most ? images : most;
+		tree_text("0", name + turn % 4);
+		while (nimage == 0 && clock_read_us() < until)
+			if (poll(&p, 1, 20) == 1)
+				take_message(&msg);
+		if (nimage == 0)
+			for (images = 0; n > 0;)
+				close(held[--n]);
+	}
+	ck_assert_uint_ge(most, 2);
+	end();
+}
+
 TEST(states)
 {
 	states_unit_walk(&keeper_states,
