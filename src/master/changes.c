@@ -1,20 +1,27 @@
 /*
  * changes: a failed reload is tried again with the next change, and once an hour: the fault may
- * have been another one.
+ * have been another one. While another master may serve beside this one, neither makes a new key of
+ * session tickets: the other one would not know it.
  */
 #include "master/changes.h"
+
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_hosts.h"
 #include "conf/conf_watched.h"
 #include "master/master_state.h"
+#include "tls/tls_tickets.h"
 
 enum {
 	SERVERS_PER_MS = 2, /* the looks at their files take about a hundredth of a processor */
 	PAUSE_MS = 60000,
 	RETRY_MS = 3600000,
 	DOUBLED_MAX = 8, /* most generations that drain before one is cut */
+	ROTATION_MS = 12 * 3600 * 1000,
 };
 
 #define CHANGED "certificates, lists, keys or hosts have changed"
@@ -86,10 +93,66 @@ static void look_at_files(struct master *m, const struct conf *conf)
 	}
 }
 
+/* --- keys of session tickets ------------------------------------------------------------------ */
+
+static void take_keys(const char *file)
+{
+	struct tls_tickets now = { 0 }, next;
+	char why[PATH_MAX + 128];
+
+	if (!tls_tickets_read(file, &next, why, sizeof(why))) {
+		log_warn("%s; keeping the old session ticket keys", why);
+		return;
+	}
+	if (tls_tickets_get(&now) && memcmp(&now, &next, sizeof(now)) != 0 &&
+		tls_tickets_set(&next))
+		log_info("session tickets: using keys of %s", file);
+	OPENSSL_cleanse(&now, sizeof(now));
+	OPENSSL_cleanse(&next, sizeof(next));
+}
+
+static void make_key(struct master *m)
+{
+	if (!tls_tickets_rotate()) {
+		log_error("session tickets: no randomness; keeping the old key");
+		return;
+	}
+	board_count(&m->shared.board->head, BOARD_COUNT_ticket_keys_made);
+	log_info("session tickets: using a new key");
+}
+
+static const struct conf_tls *configured(const struct master *m)
+{
+	const struct gen *g = m->current;
+
+	return g != NULL && g->resources.certs.tls != NULL ? &g->conf->tls : NULL;
+}
+
+static void tickets_serve(struct master *m)
+{
+	const struct conf_tls *tls = configured(m);
+
+	if (tls != NULL && *tls->session_ticket_key_file != '\0')
+		take_keys(tls->session_ticket_key_file);
+}
+
+static void tickets_second(struct master *m)
+{
+	const struct conf_tls *tls = configured(m);
+
+	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
+		return;
+	if (tls_tickets_age_ms() >= ROTATION_MS)
+		make_key(m);
+}
+
+/* --- from the master -------------------------------------------------------------------------- */
+
 void changes_serve(struct master *m)
 {
 	struct changes *c = &m->changes;
 
+	tickets_serve(m);
 	c->loaded = m->current->conf->watched_seen;
 	c->content = c->seen = c->tried = 0;
 	c->taken_ms = c->wished ? clock_ms() : c->taken_ms;
@@ -100,6 +163,7 @@ void changes_second(struct master *m)
 {
 	const struct gen *g = m->current;
 
+	tickets_second(m);
 	if (g != NULL && g->state == GEN_SERVE &&
 		clock_ms() - m->changes.looked_ms >= g->conf->nservers / SERVERS_PER_MS)
 		look_at_files(m, g->conf);

@@ -2,7 +2,8 @@
  * changes: reloads by itself when files of the serving generation have changed
  * (conf/conf_watched.h), or hosts' directories have come or gone (conf/conf_hosts.h). The first
  * change is used at once, further ones once a minute at most, and more slowly while older
- * generations finish downloads.
+ * generations finish downloads. It also renews the keys of session tickets (tls/tls_tickets.h):
+ * every twelve hours, or those of a file with each generation.
  */
 #pragma once
 
@@ -25,6 +26,8 @@ struct changes {
 	bool waits;         /* files have changed within the pause */
 };
 
-/* Another generation serves: its files count from now on. */
+/* Another generation serves: its files count from now on, and workers get the keys of its file. */
 void changes_serve(struct master *m);
+
+/* Once a second. */
 void changes_second(struct master *m);

@@ -25,7 +25,6 @@
 #include "master/spawn.h"
 #include "master/succession.h"
 #include "master/supervise.h"
-#include "master/tickets.h"
 #include "master/watchdog.h"
 #include "share/tally.h"
 
@@ -94,7 +93,6 @@ static void on_second(struct timer *t)
 	process_use_read(&m->shared.board->head.use);
 	health_look(m);
 	mend_second(m);
-	tickets_second(m);
 	changes_second(m);
 	if (m->current != NULL && m->current->state == GEN_SERVE)
 		gen_resources_expire(&m->current->resources, conf_fault_log);

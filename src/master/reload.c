@@ -25,7 +25,6 @@
 #include "master/master_state.h"
 #include "master/outcome.h"
 #include "master/shrink.h"
-#include "master/tickets.h"
 
 enum {
 	LIMIT_MS = 30000,
@@ -212,8 +211,7 @@ static void serve(struct master *m, const struct gen *old)
 	/* Before workers accept: the health check never reports too much, and handshakes make
 	 * tickets with the keys of this generation. */
 	health_begin(m);
-	tickets_serve(m);
-	changes_serve(m); /* files may change from now on */
+	changes_serve(m);
 	/* The start has reported old ones. */
 	gen_resources_expire(&m->current->resources, NULL);
 	/* Before the old workers close theirs: these have accepted queued ones, and no other

@@ -20,7 +20,6 @@
 #include "master/spawn.h"
 #include "master/succession.h"
 #include "master/supervise.h"
-#include "master/tickets.h"
 #include "server/dispatch.h"
 #include "states_unit.h"
 #include "tls/tls_ctx.h"
@@ -1617,11 +1616,11 @@ TEST(ticket_keys_are_renewed)
 	m.current->resources.certs.tls = &tls;
 	ck_assert(tls_tickets_rotate());
 	clock_set((now + 12 * 3600 * 1000 - 1) * 1000, (struct timespec){ .tv_sec = 1 });
-	tickets_second(&m);
+	changes_second(&m);
 	ck_assert_uint_eq(*made, 0);
 	clock_set((now + 12 * 3600 * 1000) * 1000, (struct timespec){ .tv_sec = 1 });
-	tickets_second(&m);
-	tickets_second(&m);
+	changes_second(&m);
+	changes_second(&m);
 	ck_assert_uint_eq(*made, 1);
 	m.current->resources.certs.tls = NULL;
 }
