@@ -17,7 +17,6 @@
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
-#include "master/outcome.h"
 #include "master/shrink.h"
 
 enum {

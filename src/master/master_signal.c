@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "master/drain.h"
 #include "master/master_state.h"
-#include "master/outcome.h"
 #include "master/reload.h"
 #include "master/succession.h"
 #include "upgrade/fdstore.h"

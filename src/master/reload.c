@@ -23,7 +23,6 @@
 #include "master/drain.h"
 #include "master/launch.h"
 #include "master/master_state.h"
-#include "master/outcome.h"
 #include "master/shrink.h"
 
 enum {

@@ -19,7 +19,6 @@
 #include "master/drain.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
-#include "master/outcome.h"
 #include "master/reload.h"
 #include "master/shrink.h"
 #include "tls/tls_tickets.h"

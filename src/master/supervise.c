@@ -18,7 +18,6 @@
 #include "master/loan.h"
 #include "master/master_state.h"
 #include "master/mend.h"
-#include "master/outcome.h"
 #include "master/reload.h"
 #include "master/shrink.h"
 #include "master/succession.h"

@@ -15,7 +15,6 @@
 #include "master/loan.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
-#include "master/outcome.h"
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/succession.h"
