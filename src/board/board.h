@@ -222,9 +222,9 @@ struct board_head {
 	uint32_t balance;      /* enum conf_balance: the choice of the worker */
 	uint32_t acceptor_pid; /* 0: none, with dispatch = reuseport */
 	uint32_t dispatch;     /* enum conf_dispatch */
-	uint32_t health;  /* bit set of enum board_health, 0: healthy; master/status.c writes it */
-	uint64_t warm_ms; /* clock_ms() of the first image, 1: before an upgrade; 0: none yet */
-	uint32_t building;                       /* 1: this generation has no image yet */
+	uint32_t health;   /* bit set of enum board_health, 0: healthy; master/status.c writes it */
+	uint64_t warm_ms;  /* clock_ms() of the first image, 1: before an upgrade; 0: none yet */
+	uint32_t building; /* 1: this generation has no image yet */
 	struct cache_facts cache;                /* the keeper's last report */
 	struct process_use use;                  /* of the master, in its last second */
 	uint64_t counts[BOARD_COUNTS];           /* counted by the master */

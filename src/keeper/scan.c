@@ -128,9 +128,10 @@ static void enter_root(struct scan *s, unsigned root, int fd, const struct stat 
 	struct catalog_root *r = &s->catalog->roots[root];
 
 	if (r->dev != st->st_dev || r->ino != st->st_ino) {
-		shut_root(s, r);
+		/* First: a look at the root in a pause of the long step finds no change. */
 		r->dev = st->st_dev;
 		r->ino = st->st_ino;
+		shut_root(s, r);
 		if (fd >= 0 && cacheable(r, fd)) {
 			r->fd = fd;
 			fd = -1;

@@ -226,7 +226,9 @@ static void take_tickets(struct passed *p)
 {
 	int fd = passed_take(p, TICKETS);
 
-	if (fd >= 0 && !tls_tickets_inherit(fd))
+	if (fd < 0)
+		return;
+	if (!tls_tickets_inherit(fd))
 		log_notice("session tickets: old keys are unusable; making new ones");
 	close(fd);
 }

@@ -112,14 +112,26 @@ static void source_close(struct source *s)
 }
 
 /* No event reports connections that wait already, nor the end of the shortage. */
+static void source_retry(struct source *s)
+{
+	timer_arm(&s->dispatch->host->loop->wheel, &s->retry, clock_ms() + RETRY_MS);
+}
+
+/* The shortage is the process's: its other shared sockets would fail, too. */
 static void source_failed(struct source *s, int error)
 {
 	COUNT(accept_failures, 1);
 	log_peer(LEVEL_ERROR, "%s: %s; retrying in %d ms", s->listener != NULL ? "accept" : "inbox",
 		strerror(error), RETRY_MS);
-	timer_arm(&s->dispatch->host->loop->wheel, &s->retry, clock_ms() + RETRY_MS);
-	if (s->listener != NULL && s->listener->shared)
-		source_unwatch(s);
+	source_retry(s);
+	LIST_FOREACH(node, &s->dispatch->sources) {
+		struct source *other = SOURCE(node);
+
+		if (!other->watch.active || other->listener == NULL || !other->listener->shared)
+			continue;
+		source_retry(other);
+		source_unwatch(other);
+	}
 }
 
 static const struct worker_listener *find_listener(const struct dispatch_host *host, uint32_t id)

@@ -1,8 +1,10 @@
-/* check_dispatch: what is queued without an event that tells of it, and connections of an inbox. */
+/* check_dispatch: what is queued without an event that tells of it, a shortage, and connections of
+ * an inbox. */
 #include "server/dispatch.h"
 
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include "ipc/ctl.h"
 #include "ipc/fdpass.h"
@@ -10,25 +12,25 @@
 #include "server/worker.h"
 
 static struct conf_listen conf;
-static struct worker_listener listener;
+static struct worker_listener listeners[2];
 static struct dispatch_host host;
 static unsigned taken;
 
 static void take(struct dispatch_host *h, int fd, const struct addr *peer,
 	const struct worker_listener *from)
 {
-	ck_assert_ptr_eq(from, &listener);
+	ck_assert(from == &listeners[0] || from == &listeners[1]);
 	close(fd);
 	taken++;
 }
 
-static int new_client(void)
+static int new_client(const struct worker_listener *listener)
 {
 	struct sockaddr_in at;
 	socklen_t n = sizeof(at);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ck_assert_int_eq(getsockname(listener.fd, (struct sockaddr *)&at, &n), 0);
+	ck_assert_int_eq(getsockname(listener->fd, (struct sockaddr *)&at, &n), 0);
 	ck_assert_int_eq(connect(fd, (const struct sockaddr *)&at, n), 0);
 	return fd;
 }
@@ -39,14 +41,17 @@ UNIT_SETUP(setup)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	taken = 0;
-	listener = (struct worker_listener){ .conf = &conf, .id = 1 };
-	listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(listener.fd, (const struct sockaddr *)&at, sizeof(at)), 0);
-	ck_assert_int_eq(listen(listener.fd, 8), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+		listeners[i] = (struct worker_listener){ .conf = &conf, .id = i + 1, .fd = fd };
+		ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+		ck_assert_int_eq(listen(fd, 8), 0);
+	}
 	host = (struct dispatch_host){ .loop = &loop,
 		.first = &conf,
-		.listeners = &listener,
-		.nlisteners = 1,
+		.listeners = listeners,
+		.nlisteners = 2,
 		.inbox = -1,
 		.take = take };
 }
@@ -56,7 +61,7 @@ TEST(test_look_finds_what_no_event_told_of)
 {
 	struct dispatch *d = dispatch_start(&host);
 	struct epoll_event event;
-	int client = new_client();
+	int client = new_client(&listeners[0]);
 
 	ck_assert_int_eq(epoll_wait(loop.epfd, &event, 1, -1), 1);
 	loop_turn(&loop, 0);
@@ -65,6 +70,31 @@ TEST(test_look_finds_what_no_event_told_of)
 	loop_turn(&loop, 0);
 	ck_assert_uint_eq(taken, 1);
 	close(client);
+	dispatch_stop(&d);
+}
+
+/* The kernel may wake another process for the other shared sockets, too. */
+TEST(test_shortage_leaves_shared_sockets_to_others)
+{
+	struct rlimit limit, none;
+	struct dispatch *d;
+	struct epoll_event event;
+	int clients[2];
+
+	listeners[0].shared = listeners[1].shared = true;
+	d = dispatch_start(&host);
+	clients[0] = new_client(&listeners[0]);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	loop_turn(&loop, -1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	clients[1] = new_client(&listeners[1]);
+	ck_assert_int_eq(epoll_wait(loop.epfd, &event, 1, 0), 0);
+	while (taken < 2)
+		loop_turn(&loop, -1);
+	close(clients[0]);
+	close(clients[1]);
 	dispatch_stop(&d);
 }
 

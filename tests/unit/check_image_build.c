@@ -629,6 +629,43 @@ TEST(root_appears_and_moves)
 	stop(&img);
 }
 
+static unsigned npauses, nmoved;
+
+static void look_at_root(void *ctx)
+{
+	(void)ctx;
+	npauses++;
+	nmoved += scan_root_moved(&b.scan, 1);
+}
+
+/* While the files of the former directory go the root is not taken for moved again. */
+TEST(root_moves_once)
+{
+	struct built_image img;
+	char link[300];
+
+	snprintf(link, sizeof(link), "%s/current", tree);
+	tree_dir("r1");
+	tree_dir("r2");
+	tree_text("r1/a", "first");
+	tree_text("r1/b", "first");
+	tree_link("r1", "current");
+	configure(1 << 20, 1 << 16);
+	roots[1].root = link;
+	unit_build_start(&b, &conf);
+	unit_build_work(&b);
+	ck_assert_int_eq(image_build(&b.catalog, 0, ++number, &img), 0);
+	tree_link("r2", "next");
+	ck_assert_int_eq(rename(tree_path("next"), tree_path("current")), 0);
+	change(TREE_ROOT, "/");
+	b.catalog.pause = (struct pause){ .fn = look_at_root, .steps = PAUSE_STEPS - 1 };
+	unit_build_work(&b);
+	b.catalog.pause.fn = NULL;
+	ck_assert_uint_eq(npauses, 1);
+	ck_assert_uint_eq(nmoved, 0);
+	stop(&img);
+}
+
 /* An index holds so many files and no more: that is no shortage to be tried again. */
 TEST(more_files_than_an_index_holds)
 {
