@@ -3,7 +3,7 @@
  * bodies of responses and by their queued bytes. No other part of a response points into an image,
  * so the next image replaces an image map even while a client reads slowly. A segment without an
  * image map is an orphan: it keeps its last one alive, so that the keeper knows of the memory,
- * until it ends or is copied. image_map.c makes it, reply_file.c borrows it.
+ * until it ends or is copied. files.c makes it, reply_file.c borrows it.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "image/image_map.h"
+#include "files/files.h"
 #include "image/memfd.h"
 #include "image/segment_map.h"
 #include "keeper/image_build.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "http/compress.h"
-#include "image/image_map.h"
+#include "image/image.h"
 #include "keeper/image_build.h"
 #include "loop_unit.h"
 #include "tree_unit.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "image/image_map.h"
+#include "files/files.h"
 #include "keeper/image_build.h"
 #include "loop_unit.h"
 
