@@ -1,16 +1,19 @@
 /*
- * backlog: queues changes in memory that grows; marks the doubted names, many at a time, and
- * answers after the kernel was asked, too. The keeper calls it on its loop; it never waits, and
- * never trusts the length or the form of a message. Only backlog_flush() changes the catalogue.
+ * backlog: applies changes to the catalogue, or queues them in memory that grows; marks the doubted
+ * names, many at a time, and answers after the kernel was asked, too. The keeper calls it on its
+ * loop; it never waits, and never trusts the length or the form of a message.
  */
 #include "keeper/keeper.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/path.h"
+#include "image/beneath.h"
 
 enum {
 	ROOTS_AT_ONCE = 1024,
@@ -34,6 +37,95 @@ void backlog_fini(struct backlog *b)
 	strbuf_fini(&b->changes);
 }
 
+/* --- a change --------------------------------------------------------------------------------- */
+
+/* The directory of path, if it is known and path may be cached. */
+static struct catalog_dir *parent_of(const struct scan *s, unsigned root, struct slice path)
+{
+	size_t n = path.n;
+	char name[NAME_MAX + 2];
+
+	if (n > 0 && path.p[n - 1] == '/')
+		n--;
+	while (n > 0 && path.p[n - 1] != '/')
+		n--;
+	if (n == 0 || path.n == n || path.n - n >= sizeof(name) || path.n >= PATH_MAX - 8)
+		return NULL;
+	memcpy(name, path.p + n, path.n - n);
+	name[path.n - n] = '\0';
+	name[strcspn(name, "/")] = '\0';
+	if (path_hidden_name(slice_str(name)))
+		return NULL;
+	return catalog_find_dir(s->catalog, root, slice_of(path.p, n));
+}
+
+static void file_changed(struct scan *s, unsigned root, struct slice path)
+{
+	struct catalog_file *f = catalog_find(s->catalog, root, path);
+	struct catalog_dir *parent = parent_of(s, root, path);
+
+	if (parent == NULL)
+		return;
+	if (f != NULL)
+		catalog_doubt(s->catalog, f);
+	/* The reported spelling of the path may differ from that in its directory. */
+	else if (spelling_check(s->catalog->roots[root].fd, path.p, UINT_MAX, 0) != -ENOENT)
+		f = scan_add_file(s, parent, path);
+	if (f == NULL)
+		return;
+	/* A listing in progress may have passed it. */
+	f->seen = parent->pass;
+	reader_changed(s->reader, f);
+}
+
+static void doubt_below(struct scan *s, struct catalog_dir *d)
+{
+	catalog_doubt_below(s->catalog, d);
+	reader_changed_below(s->reader, d);
+}
+
+static void dir_changed(struct scan *s, unsigned root, struct slice path)
+{
+	struct catalog_dir *d = catalog_find_dir(s->catalog, root, path);
+	struct catalog_dir *parent = parent_of(s, root, path);
+
+	if (d != NULL)
+		doubt_below(s, d);
+	else if (parent != NULL)
+		d = catalog_add_dir(s->catalog, root, parent, path);
+	if (d == NULL)
+		return;
+	if (parent != NULL)
+		d->seen = parent->pass;
+	scan_again(s, d);
+}
+
+static void root_changed(struct scan *s, unsigned root)
+{
+	struct catalog_root *r = &s->catalog->roots[root];
+
+	if (r->top != NULL)
+		doubt_below(s, r->top);
+	scan_anew(s, root);
+}
+
+void backlog_apply(struct scan *s, enum tree_change what, unsigned root, const char *path)
+{
+	if (what == TREE_LOST) {
+		for (unsigned i = 0; i < s->catalog->nroots; i++)
+			root_changed(s, i);
+		return;
+	}
+	if (what == TREE_ROOT)
+		root_changed(s, root);
+	else if (what == TREE_DIR)
+		dir_changed(s, root, slice_str(path));
+	else
+		file_changed(s, root, slice_str(path));
+}
+
+/* --- the backlog ------------------------------------------------------------------------------ */
+
 static void keep_change(struct backlog *b, enum tree_change what, unsigned root, struct slice path)
 {
 	struct kept k = { .what = what, .root = root, .n = (uint32_t)path.n };
@@ -55,7 +147,7 @@ void backlog_change(struct backlog *b, enum tree_change what, unsigned root, con
 
 	if (!b->midway) {
 		backlog_flush(b);
-		scan_change(b->scan, what, root, path);
+		backlog_apply(b->scan, what, root, path);
 		return;
 	}
 	if (!b->lost && what != TREE_LOST)
@@ -70,7 +162,7 @@ static void pass_on(struct backlog *b)
 		struct kept k;
 
 		memcpy(&k, p, sizeof(k));
-		scan_change(b->scan, k.what, k.root, p + sizeof(k));
+		backlog_apply(b->scan, k.what, k.root, p + sizeof(k));
 		at += sizeof(k) + k.n + 1;
 	}
 }
@@ -80,7 +172,7 @@ void backlog_flush(struct backlog *b)
 	if (b->midway || (b->changes.n == 0 && !b->lost))
 		return;
 	if (b->lost)
-		scan_change(b->scan, TREE_LOST, 0, "");
+		backlog_apply(b->scan, TREE_LOST, 0, "");
 	else
 		pass_on(b);
 	b->lost = false;

@@ -81,9 +81,9 @@ int publish_step(struct publish *p, bool walking);
 unsigned publish_alive(const struct publish *p);
 
 /*
- * backlog: passes changes from the kernel or a worker to scan, except in the middle of a long step,
- * when the catalogue must not change: such changes are marked in the images at once, and scan gets
- * them after the step, in order.
+ * backlog: applies changes from the kernel or a worker, except in the middle of a long step, when
+ * the catalogue must not change: such changes are marked in the images at once, and applied after
+ * the step, in order. A changed file goes to the reader, a changed directory to scan.
  *
  * It also reads workers' doubts about names (image/doubt.h), and answers once the files are marked:
  * on the keeper's loop, and before each tick, so that a tick is never newer than an unread doubt.
@@ -109,10 +109,13 @@ struct backlog {
 void backlog_init(struct backlog *b, struct scan *scan);
 void backlog_fini(struct backlog *b);
 
-/* scan_change(), at once or later; path is copied if kept. */
+/* tree_change_fn without its context: applies a change at once. */
+void backlog_apply(struct scan *s, enum tree_change what, unsigned root, const char *path);
+
+/* backlog_apply(), at once or later; path is copied if kept. */
 void backlog_change(struct backlog *b, enum tree_change what, unsigned root, const char *path);
 
-/* Passes all kept changes to scan; not to be called midway. */
+/* Applies all kept changes; not to be called midway. */
 void backlog_flush(struct backlog *b);
 
 /*

@@ -2,14 +2,13 @@
  * one_image: the parts of the keeper without its loop of work: scan gets one file instead of the
  * tree, reader and variants work as always. It sends no message to workers.
  */
-#include "keeper/image_build.h"
+#include "keeper/keeper.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "keeper/scan.h"
 
 enum {
 	NUMBER = 1,
@@ -67,7 +66,7 @@ static void tell_file(struct one_image *i, unsigned root, struct slice path)
 		return;
 	memcpy(name, path.p, path.n);
 	name[path.n] = '\0';
-	scan_change(&i->scan, TREE_FILE, root, name);
+	backlog_apply(&i->scan, TREE_FILE, root, name);
 }
 
 /* Reports the directories on the way to path, then the files beside it, then itself. */
@@ -79,7 +78,7 @@ static void tell_of(struct one_image *i, unsigned root, struct slice path)
 		if (path.p[n] == '/') {
 			memcpy(name, path.p, n + 1);
 			name[n + 1] = '\0';
-			scan_change(&i->scan, TREE_DIR, root, name);
+			backlog_apply(&i->scan, TREE_DIR, root, name);
 		}
 	for (enum coding c = 0; c < CODINGS; c++)
 		tell_file(i, root, coding_path_beside(path, c, name));

@@ -98,6 +98,11 @@ unsigned scan_pending(const struct scan *s)
 
 /* --- roots ------------------------------------------------------------------------------------ */
 
+void scan_anew(struct scan *s, unsigned root)
+{
+	look_at_root(s, root, LOOK_ANEW);
+}
+
 void scan_all(struct scan *s)
 {
 	look_all(s, LOOK);
@@ -211,30 +216,10 @@ void scan_roots(struct scan *s)
 	}
 }
 
-/* --- changes ---------------------------------------------------------------------------------- */
+/* --- listing ---------------------------------------------------------------------------------- */
 
-/* The directory of path, if it is known and path may be cached. */
-static struct catalog_dir *parent_of(const struct scan *s, unsigned root, struct slice path)
-{
-	size_t n = path.n;
-	char name[NAME_MAX + 2];
-
-	if (n > 0 && path.p[n - 1] == '/')
-		n--;
-	while (n > 0 && path.p[n - 1] != '/')
-		n--;
-	if (n == 0 || path.n == n || path.n - n >= sizeof(name) || path.n >= PATH_MAX - 8)
-		return NULL;
-	memcpy(name, path.p + n, path.n - n);
-	name[path.n - n] = '\0';
-	name[strcspn(name, "/")] = '\0';
-	if (path_hidden_name(slice_str(name)))
-		return NULL;
-	return catalog_find_dir(s->catalog, root, slice_of(path.p, n));
-}
-
-/* Makes f for a new path. NULL: memory is out, which is retried, or the index is full. */
-static struct catalog_file *add_file(struct scan *s, struct catalog_dir *parent, struct slice path)
+struct catalog_file *scan_add_file(
+	struct scan *s, struct catalog_dir *parent, struct slice path)
 {
 	struct catalog_file *f = catalog_add(s->catalog, parent, path);
 
@@ -251,74 +236,12 @@ static struct catalog_file *add_file(struct scan *s, struct catalog_dir *parent,
 	return NULL;
 }
 
-static void file_changed(struct scan *s, unsigned root, struct slice path)
+void scan_again(struct scan *s, struct catalog_dir *d)
 {
-	struct catalog_file *f = catalog_find(s->catalog, root, path);
-	struct catalog_dir *parent = parent_of(s, root, path);
-
-	if (parent == NULL)
-		return;
-	if (f != NULL)
-		catalog_doubt(s->catalog, f);
-	/* The reported spelling of the path may differ from that in its directory. */
-	else if (spelling_check(s->catalog->roots[root].fd, path.p, UINT_MAX, 0) != -ENOENT)
-		f = add_file(s, parent, path);
-	if (f == NULL)
-		return;
-	/* A listing in progress may have passed it. */
-	f->seen = parent->pass;
-	reader_changed(s->reader, f);
-}
-
-static void doubt_below(struct scan *s, struct catalog_dir *d)
-{
-	catalog_doubt_below(s->catalog, d);
-	reader_changed_below(s->reader, d);
-}
-
-static void dir_changed(struct scan *s, unsigned root, struct slice path)
-{
-	struct catalog_dir *d = catalog_find_dir(s->catalog, root, path);
-	struct catalog_dir *parent = parent_of(s, root, path);
-
-	if (d != NULL)
-		doubt_below(s, d);
-	else if (parent != NULL)
-		d = catalog_add_dir(s->catalog, root, parent, path);
-	if (d == NULL)
-		return;
-	if (parent != NULL)
-		d->seen = parent->pass;
 	if (s->dir == d)
 		close_dir(s);
 	queue_dir(s, d);
 }
-
-static void root_changed(struct scan *s, unsigned root)
-{
-	struct catalog_root *r = &s->catalog->roots[root];
-
-	if (r->top != NULL)
-		doubt_below(s, r->top);
-	look_at_root(s, root, LOOK_ANEW);
-}
-
-void scan_change(struct scan *s, enum tree_change what, unsigned root, const char *path)
-{
-	if (what == TREE_LOST) {
-		for (unsigned i = 0; i < s->catalog->nroots; i++)
-			root_changed(s, i);
-		return;
-	}
-	if (what == TREE_ROOT)
-		root_changed(s, root);
-	else if (what == TREE_DIR)
-		dir_changed(s, root, slice_str(path));
-	else
-		file_changed(s, root, slice_str(path));
-}
-
-/* --- listing ---------------------------------------------------------------------------------- */
 
 /* The directory is missing, or may not be listed. */
 static void forget_dir(struct scan *s, struct catalog_dir *d)
@@ -390,7 +313,7 @@ static void meet_new(struct scan *s, struct slice path, const struct file_id *fi
 		reader_left_out(s->reader, small);
 		return;
 	}
-	f = add_file(s, s->dir, path);
+	f = scan_add_file(s, s->dir, path);
 	if (f != NULL &&
 		(s->warm_start == NULL || !warm_start_file(s->warm_start, s->catalog, f, file_id)))
 		reader_found(s->reader, f);

@@ -1,6 +1,6 @@
 /*
- * scan: walks the trees, a portion at a time, breadth first, and gets changes between walks from
- * tree_watch. It gives new or changed files to the reader; the catalogue removes missing ones. It
+ * scan: walks the trees, a portion at a time, breadth first; changes between walks come from
+ * backlog. It gives new or changed files to the reader; the catalogue removes missing ones. It
  * enters directories on the root's own mount, not through symbolic links, on file systems that
  * cannot hang.
  */
@@ -131,8 +131,15 @@ void scan_fini(struct scan *s);
 /* Marks all to be scanned, with root paths. */
 void scan_all(struct scan *s);
 
-/* tree_change_fn without its context. */
-void scan_change(struct scan *s, enum tree_change what, unsigned root, const char *path);
+/* Marks the root's path to be entered anew, with all below it. */
+void scan_anew(struct scan *s, unsigned root);
+
+/* Lists d, from its start if it is being listed already. */
+void scan_again(struct scan *s, struct catalog_dir *d);
+
+/* Makes a file for a new path. NULL: memory is out, which is retried, or the index is full. */
+struct catalog_file *scan_add_file(
+	struct scan *s, struct catalog_dir *parent, struct slice path);
 
 /* d is about to be freed. */
 void scan_gone_dir(struct scan *s, struct catalog_dir *d);

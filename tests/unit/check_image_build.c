@@ -222,7 +222,7 @@ TEST(many_files)
 
 static void change(enum tree_change what, const char *path)
 {
-	scan_change(&b.scan, what, 1, path);
+	backlog_apply(&b.scan, what, 1, path);
 }
 
 /* What is not read at once is read when its time has come. */
@@ -675,7 +675,7 @@ TEST(more_files_than_an_index_holds)
 	unit_build_start(&b, &conf);
 	b.catalog.files_max = 1;
 	unit_build_work(&b);
-	scan_change(&b.scan, TREE_FILE, 1, "/three");
+	backlog_apply(&b.scan, TREE_FILE, 1, "/three");
 	unit_build_work(&b);
 	ck_assert_uint_eq(b.catalog.nfiles, 1);
 	ck_assert_int_eq(b.scan.trouble, 0);
