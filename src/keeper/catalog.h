@@ -142,6 +142,8 @@ struct segment_body *segments_take_body(struct segment *g, const struct image_bo
 
 /* Counts the images that refer to g. */
 void segment_hold(struct segment *g);
+/* Holds all with bodies, for IMAGE_SEGMENTS of an image, and numbers them. Returns how many. */
+unsigned segments_hold_used(struct segments *s, struct segment **held);
 void segment_release(struct segments *s, struct segment *g);
 
 /*

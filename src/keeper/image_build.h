@@ -33,13 +33,80 @@ struct built_image {
 int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_image *img);
 
 /* Tells the readers of img that all changes up to ms (CLOCK_MONOTONIC) are marked. */
-void image_build_tick(const struct built_image *img, uint64_t ms);
+static inline void image_build_tick(const struct built_image *img, uint64_t ms)
+{
+	__atomic_store_n(&img->marks->tick_ms, ms, __ATOMIC_RELEASE);
+}
 
-/* Closes our descriptors, so that life reports when others have closed theirs. Idempotent. */
+/* Closes our descriptors, so that life reports when others have closed theirs. */
 void image_build_let_go(struct built_image *img);
 
 /* Closes and unmaps the rest, and releases the segments; readers keep theirs. */
 void built_image_close(struct built_image *img);
+
+/*
+ * publish: decides when the next image is made, and knows which of them workers still hold. At most
+ * CATALOG_IMAGES are live; at that, or when segments and indexes are at their maximum, the keeper
+ * waits for a worker to release one, and meanwhile the marks protect workers from stale files.
+ */
+
+struct publish;
+
+/* An image that may be live. */
+struct published {
+	struct publish *owner;
+	struct built_image image;
+	struct watch life;
+	bool alive, sent;
+};
+
+struct publish {
+	struct catalog *catalog;
+	struct loop *loop;
+	void *buf; /* room for the largest body */
+	struct published images[CATALOG_IMAGES];
+	struct published *newest;  /* NULL: none yet, or no process holds it */
+	uint64_t number;           /* of the next one */
+	uint64_t ticked_ms;        /* clock_now_ms() of the last tick */
+	uint64_t due_ms;           /* when it is needed, 0: no news */
+	uint64_t last_ms, cost_ms; /* when the last one was made, and its processor time */
+	bool blocked;              /* at the limit of images, or of their bytes */
+	bool hurry;                /* an image that is due is made at once, at any cost */
+	int trouble;               /* -errno of the last try, 0: none */
+	unsigned made;
+
+	/* Called before it is sent, and before each tick: marks changes since the last call. */
+	void (*check)(void *ctx);
+	/* 0, or -errno: then it is sent again. */
+	int (*send)(void *ctx, const struct built_image *img);
+	/* An image or a segment was freed. */
+	void (*room)(void *ctx);
+	void *ctx;
+};
+
+/* The caller sets the calls and their context. */
+void publish_init(
+	struct publish *p, struct catalog *c, struct loop *loop, void *buf, uint64_t number);
+void publish_fini(struct publish *p);
+
+/* Tells the readers of every image that the keeper lives; sends an unsent one. */
+void publish_tick(struct publish *p);
+
+/* Called often in a long step: checks for changes and writes the tick when it is due; sends no
+ * image. */
+void publish_midway(struct publish *p);
+
+/* Ends the use of images for further requests: they will not be marked. */
+void publish_revoke(const struct publish *p);
+
+/*
+ * Makes an image if one is due. walking: files are still being found, so that it may wait for more.
+ * Returns milliseconds until the next call, -1: at the next change.
+ */
+int publish_step(struct publish *p, bool walking);
+
+/* Images that workers hold. */
+unsigned publish_alive(const struct publish *p);
 
 /*
  * one_image: an image of a single file, read, compressed and indexed like the keeper's. `h2d

@@ -355,6 +355,23 @@ void segment_hold(struct segment *g)
 	g->images++;
 }
 
+unsigned segments_hold_used(struct segments *s, struct segment **held)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &s->all) {
+		struct segment *g = LIST_ENTRY(node, struct segment, node);
+
+		if (list_empty(&g->bodies))
+			continue;
+		H2D_ASSERT(n < IMAGE_SEGMENTS);
+		g->number = n;
+		segment_hold(g);
+		held[n++] = g;
+	}
+	return n;
+}
+
 void segment_release(struct segments *s, struct segment *g)
 {
 	H2D_ASSERT(g->images > 0);
