@@ -110,6 +110,21 @@ void *arena_zalloc(struct arena *a, size_t n)
 	return p != NULL ? memset(p, 0, n) : NULL;
 }
 
+void *arena_grow(struct arena *a, void *v, size_t n, size_t size)
+{
+	size_t room = (n == 0 ? 1 : 2 * n) * size;
+	void *more;
+
+	if ((n & (n - 1)) != 0)
+		return v;
+	more = arena_alloc(a, room);
+	if (more != NULL)
+		memset(more, 0, room);
+	if (more != NULL && n > 0)
+		memcpy(more, v, n * size);
+	return more;
+}
+
 struct slice arena_dup(struct arena *a, struct slice s)
 {
 	char *p = s.n < SIZE_MAX ? arena_alloc(a, s.n + 1) : NULL;

@@ -43,6 +43,10 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 void *arena_alloc_any(struct arena *a, size_t n);
 void *arena_zalloc(struct arena *a, size_t n);
 
+/* Room for one more than n objects of size at v: v itself, or, when n is 0 or a power of two, a
+ * zeroed copy with twice the room, aligned to 8 bytes. NULL when memory is out. */
+void *arena_grow(struct arena *a, void *v, size_t n, size_t size);
+
 /* Copies s and appends a NUL; p is NULL when memory is out. */
 struct slice arena_dup(struct arena *a, struct slice s);
 /* a and b joined, without a NUL; p is NULL when memory is out. */

@@ -347,18 +347,12 @@ static void *section_grow(struct arena *arena, void *owner, const struct conf_se
 {
 	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
 	char **first = (char **)(void *)((char *)owner + section->where);
+	char *v = arena_grow(arena, *first, *n, section->size);
 
-	/* Full at every power of two: the arena wastes no more than is in use. */
-	if ((*n & (*n - 1)) == 0) {
-		char *more = arena_zalloc(arena, (*n == 0 ? 1 : 2 * *n) * section->size);
-
-		if (more == NULL)
-			return NULL;
-		if (*n > 0)
-			memcpy(more, *first, *n * section->size);
-		*first = more;
-	}
-	return *first + (*n)++ * section->size;
+	if (v == NULL)
+		return NULL;
+	*first = v;
+	return v + (*n)++ * section->size;
 }
 
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section)

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "conf/conf_foreign.h"
-#include "conf/conf_lex.h"
+#include "conf/parser.h"
 
 char conf_none[1];
 
@@ -109,21 +109,6 @@ static const char *file_mode(const char *text, uint64_t max, uint64_t *out)
 		v = 8 * v + (uint64_t)(*p - '0');
 	*out = v;
 	return v <= max ? NULL : "out of range";
-}
-
-bool conf_value_append(struct arena *arena, struct conf_list *list, char *text)
-{
-	if ((list->n & (list->n - 1)) == 0) {
-		char **more = arena_alloc(arena, (list->n == 0 ? 1 : 2 * list->n) * sizeof(*more));
-
-		if (more == NULL)
-			return false;
-		if (list->n > 0)
-			memcpy(more, list->v, list->n * sizeof(*more));
-		list->v = more;
-	}
-	list->v[list->n++] = text;
-	return true;
 }
 
 char *conf_value_resolve(struct arena *arena, const struct conf_pos *pos, const char *path)

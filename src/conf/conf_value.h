@@ -42,7 +42,16 @@ void conf_value_set_text(struct arena *arena, const struct conf_row *row, void *
 bool conf_value_default(struct arena *arena, const struct conf_row *row, void *obj);
 
 /* Appends to a list in arena. false when memory is out. */
-bool conf_value_append(struct arena *arena, struct conf_list *list, char *text);
+static inline bool conf_value_append(struct arena *arena, struct conf_list *list, char *text)
+{
+	char **v = arena_grow(arena, list->v, list->n, sizeof(*v));
+
+	if (v == NULL)
+		return false;
+	list->v = v;
+	v[list->n++] = text;
+	return true;
+}
 
 /* Digits without leading zeros, at most max. NULL, or the fault. */
 const char *conf_value_number(const char *text, uint64_t max, uint64_t *out);
