@@ -10,142 +10,6 @@
 #include "request/pace.h"
 #include "rules/route.h"
 
-/* --- add-header and remove-header ------------------------------------------------------------- */
-
-/* Headers that h2d writes itself, so that a second one could contradict it. */
-static const char *const own_fields[] = { "accept-ranges", "allow", "connection",
-	"content-encoding", "content-length", "content-range", "content-type", "date", "etag",
-	"keep-alive", "last-modified", "location", "proxy-connection", "server", "te", "trailer",
-	"transfer-encoding", "upgrade", "www-authenticate" };
-
-/* Further headers of protocols. */
-static const char *const protocol_fields[] = { "sec-websocket-accept", "sec-websocket-protocol",
-	"sec-websocket-version", "upload-complete", "upload-length", "upload-limit",
-	"upload-offset" };
-
-/* Headers of a response that protect clients or caches. */
-static const char *const safe_fields[] = { "content-security-policy", "vary",
-	"x-content-type-options" };
-
-static bool is_among(struct slice name, const char *const *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (slice_eq(name, slice_str(v[i])))
-			return true;
-	return false;
-}
-
-#define IS_AMONG(name, v) is_among(name, v, sizeof(v) / sizeof((v)[0]))
-
-/* The fault in the name of a header for answers; NULL: none. */
-static const char *refusal(struct slice name)
-{
-	if (slice_eq(name, SLICE("cache-control")))
-		return "use the key cache-control";
-	if (slice_eq(name, SLICE("strict-transport-security")))
-		return "use the key strict-transport-security of the server";
-	return IS_AMONG(name, own_fields) ? "h2d sets this header" : NULL;
-}
-
-/* The fault in the name of a header to remove; NULL: none. */
-static const char *keeps(struct slice name)
-{
-	if (!field_name_valid(name))
-		return "write the name of a header, without its value";
-	if (slice_eq(name, SLICE("server")))
-		return "use the key server-tokens";
-	if (slice_eq(name, SLICE("strict-transport-security")))
-		return "use the key strict-transport-security of the server";
-	return IS_AMONG(name, own_fields) || IS_AMONG(name, protocol_fields)
-		       ? "responses need this header"
-		       : NULL;
-}
-
-/* Removed headers of outer, NULL for the top level, come first. */
-static void set_removed(struct site_maker *m, struct location *location,
-	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
-{
-	unsigned inherited = outer != NULL ? outer->nremoved : 0;
-	struct site_removed *v = site_maker_room(m, inherited + list->n, sizeof(*v));
-
-	if (v == NULL)
-		return;
-	if (inherited > 0)
-		memcpy(v, outer->removed, inherited * sizeof(*v));
-	for (unsigned i = 0; i < list->n && !m->oom; i++) {
-		struct slice name = site_maker_lower(m, slice_str(list->v[i]));
-		const char *why = m->oom ? NULL : keeps(name);
-
-		v[inherited + i] = (struct site_removed){
-			.name = name, .outer_only = IS_AMONG(name, safe_fields), .at = *at
-		};
-		if (why != NULL)
-			conf_fault(m->faults, at, "remove-header \"%.200s\": %s", list->v[i], why);
-	}
-	location->removed = v;
-	location->nremoved = inherited + list->n;
-}
-
-/* "name: value" as a header; NULL, or the fault. */
-static const char *field(struct site_maker *m, const char *text, struct field *out)
-{
-	const char *colon = strchr(text, ':');
-
-	if (colon == NULL)
-		return "write \"name: value\"";
-	out->name = site_maker_lower(m, slice_of(text, (size_t)(colon - text)));
-	out->value = field_trim(slice_str(colon + 1));
-	if (m->oom)
-		return NULL;
-	if (!field_name_valid(out->name))
-		return "the part before the colon is not a header name";
-	if (!field_value_valid(out->value))
-		return "the part after the colon is not a header value";
-	return refusal(out->name);
-}
-
-/* True if name is among the removed ones of location after the inherited ones. */
-static bool removes(const struct location *location, unsigned inherited, struct slice name)
-{
-	for (unsigned i = inherited; i < location->nremoved; i++)
-		if (slice_eq(location->removed[i].name, name))
-			return true;
-	return false;
-}
-
-/* Headers of outer, NULL for the top level, come first, without those that location removes. */
-static void set_headers(struct site_maker *m, struct location *location, struct location_at *places,
-	const struct location *outer, const struct conf_list *list, const struct conf_pos *at)
-{
-	unsigned n = outer != NULL ? outer->nheaders : 0, inherited = 0;
-	struct field *v = site_maker_room(m, n + list->n, sizeof(*v));
-	struct conf_pos *from = site_maker_room(m, n + list->n, sizeof(*from));
-
-	if (v == NULL || from == NULL)
-		return;
-	for (unsigned i = 0; i < n; i++) {
-		if (removes(location, outer->nremoved, outer->headers[i].name))
-			continue;
-		v[inherited] = outer->headers[i];
-		from[inherited++] = outer->at->headers[i];
-	}
-	for (unsigned i = 0; i < list->n; i++) {
-		const char *why = field(m, list->v[i], &v[inherited + i]);
-
-		from[inherited + i] = *at;
-		if (why != NULL)
-			conf_fault(m->faults, at, "add-header \"%.200s\": %s", list->v[i], why);
-	}
-	location->headers = v;
-	places->headers = from;
-	location->nheaders = inherited + list->n;
-	/* Reported where they become too many, and only there. */
-	if (location->nheaders > SITE_HEADERS_MAX && inherited <= SITE_HEADERS_MAX)
-		conf_fault(m->faults, at,
-			"add-header: %u headers are set here, but the maximum is %d",
-			location->nheaders, SITE_HEADERS_MAX);
-}
-
 /* --- locations -------------------------------------------------------------------------------- */
 
 /* The text names the key's block: blocks that inherit it share its count. "": the section
@@ -270,8 +134,8 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 		rule->settings.cache_control = slice_str(files->cache_control);
 		at->cache_control = files->cache_control_at;
 	}
-	set_removed(m, &rule->settings, location, &files->remove_header, &files->remove_header_at);
-	set_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
+	site_maker_removed(m, &rule->settings, location, &files->remove_header, &files->remove_header_at);
+	site_maker_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
 }
 
 /* Copies the rule before, for the next name of a list: both are from the same lines. */
@@ -378,8 +242,8 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_names(m, location, p);
 	set_returned(m, location, p);
 	set_redirect(location, p);
-	set_removed(m, location, outer, &p->remove_header, &p->remove_header_at);
-	set_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
+	site_maker_removed(m, location, outer, &p->remove_header, &p->remove_header_at);
+	site_maker_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
 	set_requests(m, location, p, s, l);
 	set_pace(m, location, p, s, l);
 	set_methods(location, &p->allow_methods);
@@ -418,8 +282,8 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
 	if (top == NULL || at == NULL)
 		return NULL;
 	top->at = at;
-	set_removed(m, top, NULL, &conf->scope.remove_header, &conf->scope.remove_header_at);
-	set_headers(m, top, at, NULL, &conf->scope.add_header, &conf->scope.add_header_at);
+	site_maker_removed(m, top, NULL, &conf->scope.remove_header, &conf->scope.remove_header_at);
+	site_maker_headers(m, top, at, NULL, &conf->scope.add_header, &conf->scope.add_header_at);
 	return top;
 }
 

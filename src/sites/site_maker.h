@@ -1,6 +1,6 @@
 /*
- * site_maker: the sites' memory, media types, and the parts of a site:
- * access, and, in files of their own, locations and redirects. For sites.c and trees.c.
+ * site_maker: the sites' memory, media types, and the parts of a site: access, headers, and, in
+ * files of their own, locations and redirects. For sites.c and trees.c.
  */
 #pragma once
 
@@ -69,6 +69,18 @@ const struct access *site_access_exempt(struct site_maker *m);
 /* The clients of the list of that key; NULL: none, or memory is out. */
 const struct access *site_access_list(struct site_maker *m, const struct conf_list *list,
 	const char *key, enum access_use use, const struct conf_pos *at);
+
+/* --- add-header and remove-header ------------------------------------------------------------- */
+
+/* Sets location's removed headers: those of outer, NULL for the top level, then list's. */
+void site_maker_removed(struct site_maker *m, struct location *location,
+	const struct location *outer, const struct conf_list *list, const struct conf_pos *at);
+
+/* Sets location's headers and their places: those of outer, NULL for the top level, without those
+ * that location removes, then list's. */
+void site_maker_headers(struct site_maker *m, struct location *location,
+	struct location_at *places, const struct location *outer, const struct conf_list *list,
+	const struct conf_pos *at);
 
 /* --- redirects (redirects_file.c) ------------------------------------------------------------- */
 
