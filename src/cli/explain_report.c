@@ -36,32 +36,13 @@ void explain_line(FILE *out, const char *what, const struct conf_pos *at, const 
 			at->line);
 }
 
-/* A value from the configuration is sent by reference, and so recognised. */
-static const struct conf_pos *said_at(const struct h2d_req *req, const struct field *f)
-{
-	const struct location *l = req->location;
-
-	if (f->value.p == req->site->transport_security.p)
-		return &req->site->transport_security_at;
-	if (l->at == NULL)
-		return NULL;
-	if (f->value.p == l->cache_control.p)
-		return &l->at->cache_control;
-	if (f->value.p == l->redirect.to.p)
-		return &l->at->redirect;
-	for (unsigned i = 0; i < l->nheaders; i++)
-		if (f->value.p == l->headers[i].value.p)
-			return &l->at->headers[i];
-	return NULL;
-}
-
 static void write_reply(FILE *out, const struct h2d_req *req)
 {
 	const struct reply *r = &req->reply;
 
 	explain_line(out, "status", NULL, "%d %s", r->status, reason_of(r->status));
 	for (const struct field *f = r->fields; f != r->fields + r->nfields; f++)
-		explain_line(out, "header", said_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
+		explain_line(out, "header", reply_field_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
 			SLICE_ARG(f->value));
 	if (!r->content)
 		explain_line(out, "content", NULL, "none");

@@ -92,49 +92,6 @@ static void check_files(const struct warner *w, const struct conf_files *files, 
 		check_pattern(w, "files", files[i].pattern, &files[i].at);
 }
 
-/* The mistake in a directive of n bytes; NULL: none known. */
-static const char *directive_slip(const char *s, size_t n)
-{
-	static const char *const timed[] = { "max-age", "s-maxage", "stale-while-revalidate",
-		"stale-if-error" };
-
-	if (memchr(s, ';', n) != NULL)
-		return "separate directives with commas: public, max-age=3600";
-	if (memchr(s, ':', n) != NULL || (n > 0 && isdigit((unsigned char)s[0])))
-		return "write directives with \"=\": max-age=3600";
-	for (size_t i = 0; i < sizeof(timed) / sizeof(timed[0]); i++) {
-		size_t name = strlen(timed[i]);
-
-		if (n < name || strncasecmp(s, timed[i], name) != 0)
-			continue;
-		if (n < name + 2 || s[name] != '=' ||
-			strspn(s + name + 1, "0123456789\"") < n - name - 1)
-			return "write a number of seconds: max-age=3600";
-	}
-	return NULL;
-}
-
-static void check_fields(
-	const struct warner *w, const char *cache_control, const struct conf_pos *at)
-{
-	for (const char *s = cache_control; *s != '\0';) {
-		size_t n, taken;
-		const char *slip;
-
-		s += strspn(s, " \t,");
-		taken = n = strcspn(s, ",");
-		while (n > 0 && s[n - 1] == ' ')
-			n--;
-		slip = directive_slip(s, n);
-		if (slip != NULL) {
-			conf_fault(w->warnings, at, "cache-control \"%.200s\": %s", cache_control,
-				slip);
-			return;
-		}
-		s += taken;
-	}
-}
-
 static void check_returned(const struct warner *w, const struct conf_scope *p)
 {
 	if (p->returned == 0 || p->return_except.n > 0)
@@ -150,7 +107,6 @@ static void check_returned(const struct warner *w, const struct conf_scope *p)
 static void check_scope(
 	const struct warner *w, const struct conf_server *s, const struct conf_scope *p)
 {
-	check_fields(w, p->cache_control, &p->cache_control_at);
 	check_returned(w, p);
 	for (unsigned i = 0; i < p->hide.n; i++)
 		check_pattern(w, "hide", p->hide.v[i], &p->hide_at);

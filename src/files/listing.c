@@ -181,8 +181,7 @@ static void reply_listing(struct h2d_req *req, struct listing *l)
 	if (!l->reader.key.json)
 		rc |= add_policy(req, l);
 	rc |= reply_add(req, SLICE("etag"), etag_slice(&l->etag));
-	if (req->location->cache_control.n == 0)
-		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
+	rc |= reply_cache_control(req, SLICE("no-cache"));
 	if (l->reader.text->cut)
 		rc |= reply_add(req, SLICE("x-listing"), SLICE("incomplete"));
 	if (rc < 0) {

@@ -132,8 +132,10 @@ void gen_resources_check(
 	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, &warnings);
 	cache_room_check(conf, warn, ctx);
 	user_access_check(conf, &r->privs, warn, ctx);
-	for (unsigned i = 0; i < r->sites->n; i++)
+	for (unsigned i = 0; i < r->sites->n; i++) {
+		site_locations_warn(&r->sites->v[i], &warnings);
 		check_uploads(&r->sites->v[i], warn, ctx);
+	}
 	check_roots(r, warn, ctx);
 }
 

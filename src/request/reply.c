@@ -145,6 +145,32 @@ static bool add_configured(struct h2d_req *req, int status)
 	return true;
 }
 
+int reply_cache_control(struct h2d_req *req, struct slice value)
+{
+	if (req->location->cache_control.n > 0)
+		return 0;
+	return reply_add(req, SLICE("cache-control"), value);
+}
+
+/* A value from the configuration is sent by reference, and so recognised. */
+const struct conf_pos *reply_field_at(const struct h2d_req *req, const struct field *f)
+{
+	const struct location *l = req->location;
+
+	if (f->value.p == req->site->transport_security.p)
+		return &req->site->transport_security_at;
+	if (l->at == NULL)
+		return NULL;
+	if (f->value.p == l->cache_control.p)
+		return &l->at->cache_control;
+	if (f->value.p == l->redirect.to.p)
+		return &l->at->redirect;
+	for (unsigned i = 0; i < l->nheaders; i++)
+		if (f->value.p == l->headers[i].value.p)
+			return &l->at->headers[i];
+	return NULL;
+}
+
 /* RFC 6797, 7.2: never in cleartext. */
 static void add_transport_security(struct h2d_req *req)
 {

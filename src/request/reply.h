@@ -80,6 +80,12 @@ static inline void reply_no_fields(struct reply *r)
  */
 int reply_vary(struct h2d_req *req, struct slice value);
 
+/* Adds cache-control, unless the location has its own. -1 when there are too many headers. */
+int reply_cache_control(struct h2d_req *req, struct slice value);
+
+/* The line of the configuration that has set header f of the response; NULL: none. */
+const struct conf_pos *reply_field_at(const struct h2d_req *req, const struct field *f);
+
 /*
  * Answers with h2d's own small page for status, and the client's mistake, if its record has one.
  * h2d_reply_error() sends it if the site has no page of its own, and env->conf.error_page() falls

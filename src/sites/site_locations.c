@@ -2,13 +2,72 @@
  * site_locations: makes a struct location of each location block, and of its server block for other
  * paths; each inherits here the settings that it lacks. Called by sites.c.
  */
-#include "sites/site_maker.h"
+#include "sites/sites.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "http/coding.h"
 #include "request/pace.h"
 #include "rules/route.h"
+#include "sites/site_maker.h"
+
+/* --- cache-control ---------------------------------------------------------------------------- */
+
+static void set_cache_control(struct site_maker *m, struct location *location,
+	struct location_at *places, const char *value, const struct conf_pos *at)
+{
+	location->cache_control = slice_str(value);
+	places->cache_control = *at;
+	site_maker_check_value(m, "cache-control", value, at);
+}
+
+/* The mistake in a directive; NULL: none known. */
+static const char *directive_slip(struct slice s)
+{
+	static const struct slice timed[] = { SLICE_LIT("max-age"), SLICE_LIT("s-maxage"),
+		SLICE_LIT("stale-while-revalidate"), SLICE_LIT("stale-if-error") };
+
+	if (memchr(s.p, ';', s.n) != NULL)
+		return "separate directives with commas: public, max-age=3600";
+	if (memchr(s.p, ':', s.n) != NULL || isdigit((unsigned char)s.p[0]))
+		return "write directives with \"=\": max-age=3600";
+	for (size_t i = 0; i < sizeof(timed) / sizeof(timed[0]); i++) {
+		size_t n = timed[i].n;
+
+		if (s.n >= n && slice_ieq(slice_of(s.p, n), timed[i]) &&
+			(s.n < n + 2 || s.p[n] != '=' ||
+				strspn(s.p + n + 1, "0123456789\"") < s.n - n - 1))
+			return "write a number of seconds: max-age=3600";
+	}
+	return NULL;
+}
+
+static void check_directives(const struct location *location, struct conf_faults *warnings)
+{
+	struct slice rest = location->cache_control, one;
+	const char *slip = NULL;
+
+	while (slip == NULL && field_list_next(&rest, &one))
+		slip = directive_slip(one);
+	if (slip != NULL)
+		conf_fault(warnings, &location->at->cache_control, "cache-control \"%.200s\": %s",
+			location->cache_control.p, slip);
+}
+
+static void check_location(const struct location *location, struct conf_faults *warnings)
+{
+	check_directives(location, warnings);
+	for (unsigned i = 0; i < location->nrules; i++)
+		check_directives(&location->rules[i].settings, warnings);
+}
+
+void site_locations_warn(const struct site *site, struct conf_faults *warnings)
+{
+	check_location(&site->all, warnings);
+	for (unsigned i = 0; i < site->nlocations; i++)
+		check_location(&site->locations[i], warnings);
+}
 
 /* --- locations -------------------------------------------------------------------------------- */
 
@@ -129,11 +188,9 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 	rule->pattern = site_maker_lower(m, slice_str(files->pattern));
 	rule->settings = *location;
 	rule->settings.at = at;
-	site_maker_check_value(m, "cache-control", files->cache_control, &files->cache_control_at);
-	if (files->cache_control_at.file != NULL) {
-		rule->settings.cache_control = slice_str(files->cache_control);
-		at->cache_control = files->cache_control_at;
-	}
+	if (files->cache_control_at.file != NULL)
+		set_cache_control(m, &rule->settings, at, files->cache_control,
+			&files->cache_control_at);
 	site_maker_removed(m, &rule->settings, location, &files->remove_header, &files->remove_header_at);
 	site_maker_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
 }
@@ -195,7 +252,6 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 	*at = (struct location_at){
 		.block = l != NULL ? l->at : s->at,
 		.root = l != NULL && l->root_at.file != NULL ? l->root_at : s->root_at,
-		.cache_control = p->cache_control_at,
 		.redirect = p->redirect_at,
 		.hide = p->hide_at,
 		.body_size = p->client_max_body_size_at,
@@ -228,8 +284,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_places(at, p, s, l);
 	location->at = at;
 	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
-	location->cache_control = slice_str(p->cache_control);
-	site_maker_check_value(m, "cache-control", p->cache_control, &p->cache_control_at);
+	set_cache_control(m, location, at, p->cache_control, &p->cache_control_at);
 	location->charset = slice_str(p->charset);
 	location->types = m->types;
 	location->autoindex = p->autoindex;

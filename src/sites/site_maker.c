@@ -9,7 +9,6 @@
 
 #include "auth/auth_queue.h"
 #include "http/coding.h"
-#include "http/field.h"
 #include "rules/subject.h"
 #include "share/access.h"
 
@@ -37,13 +36,6 @@ struct slice site_maker_lower(struct site_maker *m, struct slice s)
 	for (size_t i = 0; p != NULL && i < s.n; i++)
 		p[i] = (char)tolower((unsigned char)s.p[i]);
 	return slice_of(p, p != NULL ? s.n : 0);
-}
-
-void site_maker_check_value(
-	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at)
-{
-	if (!field_value_valid(slice_str(value)))
-		conf_fault(m->faults, at, "%s \"%.200s\" is not a header value", key, value);
 }
 
 static void read_rows(struct conf_faults *faults, struct mime_types *types, struct mime *rows,

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "conf/conf.h"
 #include "conf/conf_fault.h"
+#include "http/field.h"
 #include "http/mime.h"
 #include "rules/redirect.h"
 #include "rules/site.h"
@@ -33,8 +34,12 @@ struct slice site_maker_dir(const char *path);
 struct slice site_maker_lower(struct site_maker *m, struct slice s);
 
 /* Reports a fault at at if value, that of key, is no legal header value. */
-void site_maker_check_value(
-	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at);
+static inline void site_maker_check_value(
+	struct site_maker *m, const char *key, const char *value, const struct conf_pos *at)
+{
+	if (!field_value_valid(slice_str(value)))
+		conf_fault(m->faults, at, "%s \"%.200s\" is not a header value", key, value);
+}
 
 /* Makes the media types of s (http/mime.h), with rows in rows, which has room for all; the
  * configuration owns their strings. A fault for each invalid or duplicate one. */

@@ -16,3 +16,6 @@
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	const struct certs *certs, const struct tls_client_ca *const *client_cas, struct arena *a,
 	struct conf_faults *faults);
+
+/* Warns of mistakes in values of cache-control (site_locations.c). */
+void site_locations_warn(const struct site *site, struct conf_faults *warnings);

@@ -486,6 +486,32 @@ TEST(faults_of_files)
 	ck_assert_int_eq(strncmp(faults[2], "h2d.conf:5: add-header \"y\"", 26), 0);
 }
 
+TEST(mistakes_of_cache_control)
+{
+	static const char *const expected[] = {
+		"h2d.conf:2: cache-control \"no-cache; private\": separate directives with commas",
+		"h2d.conf:5: cache-control \"Max-Age\": write a number of seconds",
+		"h2d.conf:4: cache-control \"public, max-age: 3\": write directives with",
+		"h2d.conf:7: cache-control \"s-maxage=1d\": write a number of seconds",
+	};
+	struct conf_faults warnings = { .fn = on_fault };
+	const struct sites *s =
+		make("server \"_\" { " ROOT "cache-control = \"no-cache; private\"\n"
+		     "location \"/none\" { cache-control = \"\" }\n"
+		     "location \"/directive\" { cache-control = \"public, max-age: 3\" }\n"
+		     "files \"*.a\" { cache-control = \"Max-Age\" }\n"
+		     "location \"/right\" { cache-control = \"private=\\\"a, b\\\", max-age=3\" }\n"
+		     "location \"/day\" { cache-control = \"s-maxage=1d\" }\n"
+		     "location \"/inherits\" { } }\n",
+			NULL);
+
+	ck_assert_ptr_nonnull(s);
+	site_locations_warn(&s->v[0], &warnings);
+	ck_assert_uint_eq(nfaults, 4);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_msg(strstr(faults[i], expected[i]) == faults[i], "%s", faults[i]);
+}
+
 TEST(locations_of_files)
 {
 	static const struct {
