@@ -42,8 +42,8 @@ static void write_reply(FILE *out, const struct h2d_req *req)
 
 	explain_line(out, "status", NULL, "%d %s", r->status, reason_of(r->status));
 	for (const struct field *f = r->fields; f != r->fields + r->nfields; f++)
-		explain_line(out, "header", reply_field_at(req, f), "%.*s: %.*s", SLICE_ARG(f->name),
-			SLICE_ARG(f->value));
+		explain_line(out, "header", reply_field_at(req, f), "%.*s: %.*s",
+			SLICE_ARG(f->name), SLICE_ARG(f->value));
 	if (!r->content)
 		explain_line(out, "content", NULL, "none");
 	else if (r->body.left == BODY_UNKNOWN)

@@ -218,8 +218,7 @@ void scan_roots(struct scan *s)
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
-struct catalog_file *scan_add_file(
-	struct scan *s, struct catalog_dir *parent, struct slice path)
+struct catalog_file *scan_add_file(struct scan *s, struct catalog_dir *parent, struct slice path)
 {
 	struct catalog_file *f = catalog_add(s->catalog, parent, path);
 

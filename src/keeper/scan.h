@@ -138,8 +138,7 @@ void scan_anew(struct scan *s, unsigned root);
 void scan_again(struct scan *s, struct catalog_dir *d);
 
 /* Makes a file for a new path. NULL: memory is out, which is retried, or the index is full. */
-struct catalog_file *scan_add_file(
-	struct scan *s, struct catalog_dir *parent, struct slice path);
+struct catalog_file *scan_add_file(struct scan *s, struct catalog_dir *parent, struct slice path);
 
 /* d is about to be freed. */
 void scan_gone_dir(struct scan *s, struct catalog_dir *d);

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "conf/conf_hosts.h"
-#include "conf/conf_watched.h"
 #include "master/master_state.h"
 #include "tls/tls_tickets.h"
 

@@ -1,6 +1,6 @@
 /*
  * changes: reloads by itself when files of the serving generation have changed
- * (conf/conf_watched.h), or hosts' directories have come or gone (conf/conf_hosts.h). The first
+ * (conf/conf.h), or hosts' directories have come or gone (conf/conf_hosts.h). The first
  * change is used at once, further ones once a minute at most, and more slowly while older
  * generations finish downloads. It also renews the keys of session tickets (tls/tls_tickets.h):
  * every twelve hours, or those of a file with each generation.

@@ -189,10 +189,12 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 	rule->settings = *location;
 	rule->settings.at = at;
 	if (files->cache_control_at.file != NULL)
-		set_cache_control(m, &rule->settings, at, files->cache_control,
-			&files->cache_control_at);
-	site_maker_removed(m, &rule->settings, location, &files->remove_header, &files->remove_header_at);
-	site_maker_headers(m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
+		set_cache_control(
+			m, &rule->settings, at, files->cache_control, &files->cache_control_at);
+	site_maker_removed(
+		m, &rule->settings, location, &files->remove_header, &files->remove_header_at);
+	site_maker_headers(
+		m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
 }
 
 /* Copies the rule before, for the next name of a list: both are from the same lines. */

@@ -83,9 +83,8 @@ void site_maker_removed(struct site_maker *m, struct location *location,
 
 /* Sets location's headers and their places: those of outer, NULL for the top level, without those
  * that location removes, then list's. */
-void site_maker_headers(struct site_maker *m, struct location *location,
-	struct location_at *places, const struct location *outer, const struct conf_list *list,
-	const struct conf_pos *at);
+void site_maker_headers(struct site_maker *m, struct location *location, struct location_at *places,
+	const struct location *outer, const struct conf_list *list, const struct conf_pos *at);
 
 /* --- redirects (redirects_file.c) ------------------------------------------------------------- */
 

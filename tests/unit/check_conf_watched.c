@@ -1,5 +1,5 @@
 /* check_conf_watched: which files ask for a reload, and what tells that one has changed. */
-#include "conf/conf_watched.h"
+#include "conf/conf.h"
 
 #include "conf_unit.h"
 
