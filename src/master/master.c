@@ -19,7 +19,6 @@
 #include "master/changes.h"
 #include "master/master_signal.h"
 #include "master/master_state.h"
-#include "master/mend.h"
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/succession.h"

@@ -17,10 +17,10 @@
 #include "master/launch.h"
 #include "master/loan.h"
 #include "master/master_state.h"
-#include "master/mend.h"
 #include "master/reload.h"
 #include "master/shrink.h"
 #include "master/succession.h"
+#include "master/watchdog.h"
 
 enum { IMAGES_AHEAD = 1 << 20 }; /* no keeper makes so many between two messages */
 
