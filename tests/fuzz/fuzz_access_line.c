@@ -12,12 +12,9 @@
 
 static struct slice next_piece(struct slice *rest)
 {
-	const char *end = rest->n > 0 ? memchr(rest->p, '\n', rest->n) : NULL;
-	size_t n = end != NULL ? (size_t)(end - rest->p) : rest->n;
-	struct slice piece = slice_of(rest->p, n);
+	struct slice piece;
 
-	n += end != NULL;
-	*rest = slice_of(rest->p + n, rest->n - n);
+	slice_cut(rest, '\n', &piece);
 	return piece;
 }
 

@@ -14,13 +14,9 @@ static unsigned split(struct slice rest, struct field *fields)
 {
 	unsigned n = 0;
 
-	while (rest.n > 0 && n < FIELDS_MAX) {
-		const char *lf = memchr(rest.p, '\n', rest.n);
-		size_t len = lf != NULL ? (size_t)(lf - rest.p) : rest.n;
-
-		fields[n++] = (struct field){ SLICE_LIT("accept-encoding"), { rest.p, len } };
-		rest.p += len + (lf != NULL);
-		rest.n -= len + (lf != NULL);
+	for (; rest.n > 0 && n < FIELDS_MAX; n++) {
+		fields[n].name = SLICE("accept-encoding");
+		slice_cut(&rest, '\n', &fields[n].value);
 	}
 	return n;
 }

@@ -11,18 +11,13 @@ static unsigned split(struct slice rest, struct field *fields)
 {
 	unsigned n = 0;
 
-	while (rest.n > 0 && n < FIELDS_MAX) {
-		const char *lf = memchr(rest.p, '\n', rest.n);
-		size_t len = lf != NULL ? (size_t)(lf - rest.p) : rest.n;
-		const char *colon = memchr(rest.p, ':', len);
-		size_t name = colon != NULL ? (size_t)(colon - rest.p) : len;
-		struct field f = { { rest.p, name }, { rest.p + name, len - name } };
+	for (; rest.n > 0 && n < FIELDS_MAX; n++) {
+		struct field *f = &fields[n];
 
-		for (int i = 0; i < 2 && f.value.n > 0; i++, f.value.p++, f.value.n--)
-			;
-		fields[n++] = f;
-		rest.p += len + (lf != NULL);
-		rest.n -= len + (lf != NULL);
+		slice_cut(&rest, '\n', &f->value);
+		slice_cut(&f->value, ':', &f->name);
+		if (f->value.n > 0)
+			slice_skip(&f->value, 1);
 	}
 	return n;
 }

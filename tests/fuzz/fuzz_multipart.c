@@ -220,14 +220,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct script whole, other;
 	static struct multipart m;
-	const char *lf = size > 0 ? memchr(data, '\n', size) : NULL;
 	unsigned sum = 2;
-	struct slice type, body;
+	struct slice type, body = slice_of(data, size);
 
-	if (lf == NULL)
+	if (!slice_cut(&body, '\n', &type))
 		return 0;
-	type = slice_of(data, (size_t)(lf - (const char *)data));
-	body = slice_of(lf + 1, size - type.n - 1);
 	if (multipart_init(&m, type, PARTS_MAX) != NULL)
 		return 0;
 	check(m.ndelimiter > 4 && m.ndelimiter <= sizeof(m.delimiter));

@@ -31,15 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ranges r;
 	uint64_t content = 0;
 
-	while (value.n > 0 && *value.p != '\n') {
+	for (; value.n > 0 && *value.p != '\n'; slice_skip(&value, 1))
 		content = content * 10 + (uint64_t)(*value.p & 15);
-		value.p++;
-		value.n--;
-	}
-	if (value.n > 0) {
-		value.p++;
-		value.n--;
-	}
+	if (value.n > 0)
+		slice_skip(&value, 1);
 	/* No file system has larger ones: off_t. */
 	content &= INT64_MAX;
 	if (range_parse(value, content, &r) == RANGE_PARTIAL)

@@ -22,17 +22,6 @@ static const struct h2d_handler handlers[] = {
 			abort(); \
 	} while (0)
 
-/* Cuts the first line off *rest and ends it with NUL in place of its line feed. */
-static char *cut_line(char **rest)
-{
-	char *line = *rest, *lf = line != NULL ? strchr(line, '\n') : NULL;
-
-	if (lf != NULL)
-		*lf++ = '\0';
-	*rest = lf;
-	return line;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct route_row rows[ROWS_MAX];
@@ -44,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int failed;
 
 	MUST(text != NULL && err != NULL);
-	while ((line = cut_line(&rest)) != NULL && *line != '\0' && nrows < ROWS_MAX) {
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0' && nrows < ROWS_MAX) {
 		char *space = strchr(line, ' ');
 
 		if (space == NULL)
@@ -59,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST((failed != 0) == (faults_n > 0));
 	for (unsigned i = 0; i < nrows; i++)
 		b.routes[i].handler = &handlers[i * 2 % 3];
-	while (failed == 0 && (line = cut_line(&rest)) != NULL) {
+	while (failed == 0 && (line = strsep(&rest, "\n")) != NULL) {
 		struct slice path, query;
 		struct arena a;
 

@@ -1,23 +1,14 @@
 /* check_agent: which share of its weight a machine says it can bear, and of a board gone mad. */
 #include "board/board_health.h"
 
-#include "unit.h"
+#include "board_unit.h"
 
 enum { NOW = 1000000, CONNECTIONS = 100 };
 
-static struct board *board;
-
 UNIT_SETUP(setup)
 {
-	board = board_new();
-	ck_assert_ptr_nonnull(board);
 	board->head.generation = 1;
 	board->head.warm_ms = 1;
-}
-
-UNIT_TEARDOWN(teardown)
-{
-	board_free(&board);
 }
 
 static struct board_slot *worker(unsigned slot, uint32_t live, uint32_t busy, uint32_t late_us)

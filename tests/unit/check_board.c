@@ -1,22 +1,8 @@
 /* check_board: slots, totals that outlive their process, and who can write what. */
 #include "board/board.h"
 
+#include "board_unit.h"
 #include "states_unit.h"
-#include "unit.h"
-
-static struct board *board;
-
-UNIT_SETUP(setup)
-{
-	board = board_new();
-	ck_assert_ptr_nonnull(board);
-}
-
-UNIT_TEARDOWN(teardown)
-{
-	board_free(&board);
-	ck_assert_ptr_null(board);
-}
 
 TEST(take_and_release)
 {

@@ -1,25 +1,21 @@
 /* check_metrics: what of the scoreboard is told, by slot and over all, and of one gone mad. */
 #include "board/metrics.h"
 
+#include "board_unit.h"
 #include "tools/route_build.h"
-#include "unit.h"
 
-static struct board *board;
 static struct route_build routes;
 
 UNIT_SETUP(setup)
 {
 	static const struct route_row rows[] = { { "r", 1, "PUT", "/u/{x}", "h", "BODY_NONE" } };
 
-	board = board_new();
-	ck_assert_ptr_nonnull(board);
 	ck_assert_int_eq(route_build(&routes, rows, 1, stderr), 0);
 }
 
 UNIT_TEARDOWN(teardown)
 {
 	route_build_free(&routes);
-	board_free(&board);
 }
 
 static char *text(enum metrics_form form)

@@ -2,12 +2,12 @@
 
 #include "base/clock.h"
 #include "board/admin.h"
+#include "board_unit.h"
 #include "loop_unit.h"
 #include "req_unit.h"
 
 extern const struct h2d_handler h2d_handler_status_connections;
 
-static struct board *board;
 static unsigned asked;
 
 /* Two workers show theirs, the second one what a mad one would. */
@@ -38,8 +38,6 @@ static struct admin admin = { .show_connections = show };
 
 UNIT_SETUP(setup)
 {
-	board = board_new();
-	ck_assert_ptr_nonnull(board);
 	admin.board = board;
 	env.sites = &sites_plain;
 	env.conf.header_size = 1000;
@@ -55,7 +53,6 @@ UNIT_SETUP(setup)
 UNIT_TEARDOWN(teardown)
 {
 	req_teardown();
-	board_free(&board);
 }
 
 static const char *ask(void)

@@ -3,24 +3,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "board/board.h"
 #include "board/board_health.h"
+#include "board_unit.h"
 #include "conf/conf.h"
 #include "server/dispatch.h"
-#include "unit.h"
-
-static struct board *board;
-
-UNIT_SETUP(setup)
-{
-	board = board_new();
-	ck_assert_ptr_nonnull(board);
-}
-
-UNIT_TEARDOWN(teardown)
-{
-	board_free(&board);
-}
 
 static char *json(void)
 {
