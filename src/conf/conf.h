@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/conf_pos.h"
@@ -16,6 +17,12 @@ struct conf_list {
 	char **v;
 	unsigned n;
 };
+
+/* True for the words "true" and "on", or (on false) "false" and "off". */
+static inline bool conf_is_word(const char *s, bool on)
+{
+	return strcmp(s, on ? "true" : "false") == 0 || strcmp(s, on ? "on" : "off") == 0;
+}
 
 /* The C type of each type name in conf.def. */
 #define CONF_C_STRING  char *           /* never NULL, may be "" */

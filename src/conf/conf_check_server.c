@@ -150,12 +150,12 @@ static void check_file_path(const char *key, const char *path, const struct conf
 			key, path, like);
 }
 
-/* True and false are no encodings beside others. */
+/* Boolean words are no encodings beside others. */
 static void check_compress(
 	const struct conf_list *list, const struct conf_pos *at, struct conf_faults *faults)
 {
 	for (unsigned i = 0; list->n > 1 && i < list->n; i++)
-		if (strcmp(list->v[i], "true") == 0 || strcmp(list->v[i], "false") == 0)
+		if (conf_is_word(list->v[i], true) || conf_is_word(list->v[i], false))
 			conf_fault(faults, at, "compress: write %s alone", list->v[i]);
 }
 

@@ -268,9 +268,8 @@ static bool store(struct arena *arena, const struct conf_row *row, void *obj,
 	case CONF_TYPE_PATHS:
 		return store_paths(arena, member, v, pos);
 	case CONF_TYPE_BOOL:
-		*(bool *)member = strcmp(v->text, "true") == 0 || strcmp(v->text, "on") == 0;
-		if (!*(bool *)member && strcmp(v->text, "false") != 0 &&
-			strcmp(v->text, "off") != 0)
+		*(bool *)member = conf_is_word(v->text, true);
+		if (!*(bool *)member && !conf_is_word(v->text, false))
 			*why = "";
 		return true;
 	case CONF_TYPE_CHOICE:

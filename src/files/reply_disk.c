@@ -71,8 +71,8 @@ void reply_disk_send(struct file_reply *a, struct disk_file *file)
 		.etag = etag_slice(&file->etag),
 		.mtime = file->mtime,
 		.coding = file->coding,
-		.varies = mime_varies(
-			mime, site_codings(req->location, a->files->codings), file->has_beside),
+		.varies = mime_varies(mime_packs(req->location->types, mime),
+			site_codings(req->location, a->files->codings), file->has_beside),
 	};
 
 	COUNT(cache_misses, 1);
@@ -154,7 +154,7 @@ static void look_beside(struct file_reply *a, struct disk_file *file)
 	enum coding coding;
 
 	a->plain = true;
-	if (!mime_find(req->location->types, a->name)->compressible)
+	if (!mime_packs(req->location->types, mime_find(req->location->types, a->name)))
 		return;
 	if (!req->location->precompressed || doc_root_is_upload(&a->files->roots[a->root], a->name))
 		left = 0;

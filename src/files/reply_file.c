@@ -56,13 +56,15 @@ static unsigned sidecars_of(const struct image_entry *e)
 	return e->flags / IMAGE_SIDECAR & ((1u << CODINGS) - 1);
 }
 
-/* True if accept-encoding may select another form of e for location. */
-static bool varies(
-	const struct files *f, const struct location *location, const struct image_entry *e)
+/* True if accept-encoding may select another form of e for location; e has those of all of them. */
+static bool varies(const struct files *f, const struct location *location,
+	const struct image_entry *e, unsigned root, struct slice path)
 {
 	return (e->flags & IMAGE_VARIES) != 0 &&
 	       (site_codings(location, f->codings) != 0 ||
-		       (location->precompressed && sidecars_of(e) != 0));
+		       (location->precompressed && sidecars_of(e) != 0)) &&
+	       (location->types == f->roots[root].types ||
+		       mime_packs(location->types, mime_find(location->types, path)));
 }
 
 /* The form for a client that sends accept-encoding. An error page is sent in any, whatever the
@@ -136,15 +138,18 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	req->record.source = REQ_SOURCE_IMAGE;
 	if (__builtin_expect(req->env->conf.traced, false))
 		trace_found(req, root, path, "cache");
-	r.varies = varies(f, req->location, e);
+	r.varies = varies(f, req->location, e, root, path);
 	r.coding = CODING_IDENTITY;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
 		r.coding = choose_coding(f, req, e, page_status);
 	else if (r.varies)
 		TRACE_STEP(req, CODING, NULL, TRACE_NO_CODING);
-	else if (e->flags & IMAGE_VARIES)
+	else if ((e->flags & IMAGE_VARIES) != 0 && site_codings(req->location, f->codings) == 0)
 		TRACE_STEP(
 			req, CODING, TRACE_AT(req->location, compress), "none: compress has none");
+	else if (e->flags & IMAGE_VARIES)
+		TRACE_STEP(req, CODING, TRACE_AT(req->location, compress_types),
+			"none: compress-types does not have the type of the file");
 	if (r.coding == CODING_NONE) {
 		reply_conditional_refuse(req, true, 406);
 		return true;

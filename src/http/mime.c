@@ -67,6 +67,28 @@ const struct mime *mime_find(const struct mime_types *types, struct slice path)
 	return types != NULL && types->unknown.type.n > 0 ? &types->unknown : &unknown;
 }
 
+/* A "*" in place of the subtype, or of both, matches every one. */
+static bool matches(struct slice type, struct slice pattern)
+{
+	if (!slice_ends(pattern, SLICE("/*")))
+		return slice_ieq(type, pattern);
+	pattern.n--;
+	return slice_eq(pattern, SLICE("*/")) ||
+	       (type.n > pattern.n && slice_ieq(slice_of(type.p, pattern.n), pattern));
+}
+
+bool mime_packs(const struct mime_types *types, const struct mime *m)
+{
+	if (types == NULL || types->packed == NULL)
+		return m->compressible;
+	for (unsigned i = 0; i < types->npacked; i++)
+		if (strcmp(types->packed[i], MIME_AUTO) == 0
+				? m->compressible
+				: matches(m->type, slice_str(types->packed[i])))
+			return true;
+	return false;
+}
+
 /* --- those of a configuration ----------------------------------------------------------------- */
 
 /* RFC 9110, 8.3.1: type "/" subtype, without parameters. */
@@ -135,9 +157,11 @@ static bool same(const struct mime *a, const struct mime *b)
 
 bool mime_types_eq(const struct mime_types *a, const struct mime_types *b)
 {
-	bool eq = a->n == b->n && same(&a->unknown, &b->unknown);
+	bool eq = a->n == b->n && same(&a->unknown, &b->unknown) && a->npacked == b->npacked;
 
 	for (unsigned i = 0; eq && i < a->n; i++)
 		eq = same(&a->rows[i], &b->rows[i]);
+	for (unsigned i = 0; eq && i < a->npacked; i++)
+		eq = strcmp(a->packed[i], b->packed[i]) == 0;
 	return eq;
 }

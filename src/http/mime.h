@@ -20,7 +20,11 @@ struct mime_types {
 	const struct mime *rows; /* in mime_order() */
 	unsigned n;
 	struct mime unknown; /* type of other names; type.n 0: application/octet-stream */
+	char *const *packed; /* types with compressed forms, perhaps by a "*"; NULL: MIME_AUTO */
+	unsigned npacked;
 };
+
+#define MIME_AUTO "auto" /* the compressible ones */
 
 /*
  * The media type by the last extension of the last segment of path. types NULL: by the table alone.
@@ -35,6 +39,9 @@ const struct mime *mime_find(const struct mime_types *types, struct slice path);
  */
 const char *mime_parse(const char *text, struct mime *m);
 const char *mime_parse_type(const char *text, struct mime *m);
+
+/* True if files of type m, found in types, have compressed forms. */
+bool mime_packs(const struct mime_types *types, const struct mime *m);
 
 /* Compares extensions, for qsort(); 0: the same, perhaps in another case. */
 int mime_order(const void *a, const void *b);
@@ -54,12 +61,13 @@ static inline struct slice mime_content_type(
 }
 
 /*
- * True if accept-encoding may select the content for a file of mime (vary), wherever it is read: by
- * variants, if codings (a bit set by enum coding: those configured) has any, or by files beside it.
+ * True if accept-encoding may select the content for a file that packs (vary), wherever it is read:
+ * by variants, if codings (a bit set by enum coding: those configured) has any, or by files beside
+ * it.
  */
-static inline bool mime_varies(const struct mime *mime, unsigned codings, bool sidecars)
+static inline bool mime_varies(bool packs, unsigned codings, bool sidecars)
 {
-	return mime->compressible && (codings != 0 || sidecars);
+	return packs && (codings != 0 || sidecars);
 }
 
 /*

@@ -406,8 +406,8 @@ void catalog_remove_dir(struct catalog *c, struct catalog_dir *d)
 static struct catalog_type *type_of(struct catalog *c, const struct catalog_file *f)
 {
 	struct catalog_root *root = &c->roots[f->node.root];
-	const struct mime *mime =
-		mime_find(c->conf->roots[f->node.root].types, slice_of(f->path, f->node.n));
+	const struct mime_types *types = c->conf->roots[f->node.root].types;
+	const struct mime *mime = mime_find(types, slice_of(f->path, f->node.n));
 	struct catalog_type *t;
 	struct slice value;
 
@@ -418,7 +418,7 @@ static struct catalog_type *type_of(struct catalog *c, const struct catalog_file
 	t = value.p != NULL ? arena_zalloc(&c->memory, sizeof(*t)) : NULL;
 	if (t == NULL)
 		return NULL;
-	*t = (struct catalog_type){ .next = root->types, .mime = mime, .value = value };
+	*t = (struct catalog_type){ root->types, mime, mime_packs(types, mime), value, { 0 } };
 	root->types = t;
 	return t;
 }

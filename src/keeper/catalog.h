@@ -193,6 +193,7 @@ enum {
 struct catalog_type {
 	struct catalog_type *next;
 	const struct mime *mime;
+	bool packs; /* its files may have variants */
 	struct slice value;
 	struct image_string at; /* in the image being made: image_build.c's own */
 };
@@ -367,7 +368,7 @@ unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, un
 /* True: f may have variants. */
 static inline bool catalog_codes(const struct catalog_file *f)
 {
-	return f->type != NULL && f->type->mime->compressible;
+	return f->type != NULL && f->type->packs;
 }
 
 /* Requests the next image within ms, because of a change. */

@@ -140,7 +140,7 @@ static void set_variants(
 		if ((f->tried & 1U << i) != 0)
 			e->flags |= IMAGE_TRIED << i;
 	}
-	if (mime_varies(f->type->mime, p->c->conf->codings, sidecars))
+	if (mime_varies(f->type->packs, p->c->conf->codings, sidecars))
 		e->flags |= IMAGE_VARIES;
 }
 

@@ -76,7 +76,7 @@ struct location_at {
 	struct conf_pos block; /* its title; the server's title for the server's location */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
 		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
-		returned, return_page, requests, compress;
+		returned, return_page, requests, compress, compress_types;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 

@@ -271,7 +271,22 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 		.return_page = p->return_page_at,
 		.requests = p->requests_per_second_at,
 		.compress = p->compress_at,
+		.compress_types = p->compress_types_at,
 	};
+}
+
+/* The server's types have what any location compresses: as many of p are all of them. */
+static const struct mime_types *types_of(struct site_maker *m, const struct conf_scope *p)
+{
+	struct mime_types *own;
+
+	if (p->compress_types.n == m->types->npacked)
+		return m->types;
+	own = site_maker_room(m, 1, sizeof(*own));
+	if (own != NULL)
+		*own = (struct mime_types){ m->types->rows, m->types->n, m->types->unknown,
+			p->compress_types.v, p->compress_types.n };
+	return own;
 }
 
 /* The settings of s, or those of l over them; outer: the location of s, or of the top level. */
@@ -288,7 +303,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->prefix = l != NULL ? slice_str(l->prefix) : SLICE("/");
 	set_cache_control(m, location, at, p->cache_control, &p->cache_control_at);
 	location->charset = slice_str(p->charset);
-	location->types = m->types;
+	location->types = types_of(m, p);
 	location->autoindex = p->autoindex;
 	location->sendfile = p->sendfile;
 	location->follow_links = p->follow_links == LINKS_ALL;

@@ -75,7 +75,7 @@ unsigned site_maker_codings(const struct conf_list *list)
 	for (unsigned i = 0; i < list->n; i++)
 		for (unsigned c = 0; c < CODINGS; c++)
 			if (slice_eq(coding_names[c], slice_str(list->v[i])) ||
-				strcmp(list->v[i], "true") == 0)
+				conf_is_word(list->v[i], true))
 				set |= 1u << c;
 	return set;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/prefix_index.h"
+#include "conf/conf_value.h"
 #include "files/disk.h"
 #include "http/coding.h"
 #include "sites/site_maker.h"
@@ -248,13 +249,39 @@ static bool trees_room(struct trees *t, const struct conf *conf)
 	       t->files.escapes != NULL;
 }
 
+/* Adds the types that p compresses, if it has its own, to those of its server. */
+static void add_packed(struct trees *t, struct conf_list *all, const struct conf_scope *p,
+	struct conf_faults *faults)
+{
+	for (unsigned i = 0; i < p->compress_types.n; i++) {
+		char *type = p->compress_types.v[i];
+		struct mime m;
+		const char *why = strcmp(type, MIME_AUTO) == 0 ? NULL : mime_parse_type(type, &m);
+
+		if (why != NULL)
+			conf_fault(faults, &p->compress_types_at, "compress-types \"%.200s\": %s",
+				type, why);
+		t->oom |= !conf_value_append(&t->paths, all, type);
+	}
+}
+
 static void make_types(struct trees *t, const struct conf *conf, struct conf_faults *faults)
 {
 	struct mime *rows = t->rows;
 
 	for (unsigned i = 0; i < conf->nservers; i++) {
-		site_maker_types(faults, &t->types[i], rows, &conf->servers[i]);
-		rows += conf->servers[i].types.n;
+		const struct conf_server *s = &conf->servers[i];
+		struct conf_list all = { 0 };
+
+		site_maker_types(faults, &t->types[i], rows, s);
+		rows += s->types.n;
+		add_packed(t, &all, &s->scope, faults);
+		for (unsigned j = 0; j < s->nlocations; j++)
+			if (s->locations[j].scope.compress_types_at.outer == 0 &&
+				s->locations[j].scope.compress_types_at.file != NULL)
+				add_packed(t, &all, &s->locations[j].scope, faults);
+		t->types[i].packed = all.n > 0 ? all.v : s->scope.compress_types.v;
+		t->types[i].npacked = all.n;
 	}
 }
 

@@ -1,9 +1,11 @@
 """Media types of a server's own: types, default-type."""
+import gzip
 import os
 
 import pytest
 
 import procs
+from test_44_explain import explain, line_of
 from test_48_settings import faults
 
 TEXT = "words that compress well, " * 200
@@ -38,6 +40,37 @@ def test_types(h2d, source):
 			assert coding(c, path) == (("gzip" if source == "image" else None), "accept-encoding"), path
 		for path in ("/a.blob", "/none", "/a.unknown"):
 			assert coding(c, path) == (None, None), path
+
+
+@pytest.mark.parametrize("source", ["image", "disk"])
+def test_compress_types(h2d, source):
+	"""A location chooses the types that are sent compressed, from one tree; --explain names the line."""
+	server = h2d.new(files={place + name: TEXT for place in ("", "own/", "none/", "more/") for name in ("a.txt", "a.json", "a.png")},
+		listens=("tcp",))
+	put = {"own/a.txt": "text", "more/a.png": "picture"}
+	for name, text in put.items():
+		server.write(name + ".gz", gzip.compress(text.encode()))
+	server.write_conf(sections="" if source == "image" else "cache { max-size = 0 }", server="""
+compress-types = "text/*"
+location "/own/" { compress-types = {"image/png", "application/json"} }
+location "/none/" { compress-types = {} }
+location "/more/" { compress-types = {"auto", "image/png"} }""")
+	server.start(image=source == "image")
+	packed = {"/a.txt", "/own/a.json", "/own/a.png", "/more/a.txt", "/more/a.json", "/more/a.png"}
+	if source == "image":
+		server.wait_checked()
+		server.wait_settled()
+	with server.connect("tcp") as c:
+		for place in ("/", "/own/", "/none/", "/more/"):
+			for name in ("a.txt", "a.json", "a.png"):
+				path = place + name
+				made = path in packed and (source == "image" or path[1:] in put)
+				assert coding(c, path) == ("gzip" if made else None, "accept-encoding" if path in packed else None), path
+		assert c.get("/own/a.txt", [("accept-encoding", "gzip")]).body == TEXT.encode(), "nor what is beside it"
+	for path, line in () if source == "disk" else (("/a.json", "compress-types = \"text"), ("/own/a.txt", "compress-types = {\"image")):
+		place, = [place for what, text, place in explain(server, path, "-H", "accept-encoding: gzip") if text.startswith("none: compress-types")]
+		assert place == line_of(server, line)
+	faults(h2d, 'compress-types = {"text", "*"}', (0, 'compress-types "text": write a'), (0, 'compress-types "*": write a'))
 
 
 def policies(answer):

@@ -52,7 +52,7 @@ static const char whole[] =
 	"\tlocation \"/a/\" { root = \"@/www\" autoindex = true charset = \"\" "
 	"client-max-body-size = 1M  requests-per-second = 5  requests-burst = 7  "
 	"client-bytes-per-second "
-	"= 1M  connection-bytes-per-second = 9K  compress = false }\n"
+	"= 1M  connection-bytes-per-second = 9K  compress = off  compress-types = \"x/*\" }\n"
 	"\tlocation \"/b\" {\n\t\tredirect = \"https://example.net/\" redirect-status = 308\n"
 	"\t\tindex = {} auth-basic-file = \"key.pem\" upload-dir = \"b\"\n\t}\n}\n"
 	"server \"www.example.com\" { aliases = {\"*.Example.org\", \"[::1]\"} root = \"www\"\n"

@@ -385,6 +385,8 @@ static bool is_as_said(const char *fault, const char *said)
 		else
 			part[n++] = *p;
 	}
+	{ "server \"_\" { root = \"@/www\" compress = {\"br\", \"off\"} }",
+		{ "h2d.conf:1|write off alone" } },
 	part[n] = '\0';
 	return strncmp(fault, said, (size_t)(bar - said)) == 0 &&
 	       strncmp(fault + (bar - said), ": ", 2) == 0 && strstr(fault, part) != NULL;

@@ -153,3 +153,34 @@ TEST(test_types)
 	other.n = 2;
 	ck_assert(!mime_types_eq(&types, &other));
 }
+
+/* What a list of patterns compresses; "auto" is what the table has. */
+TEST(packed)
+{
+	static char by_itself[] = "auto", one[] = "image/x-RAW", kind[] = "audio/*", all[] = "*/*";
+	static char *const list[] = { by_itself, one, kind, all }, *const others[] = { by_itself,
+		kind, one, all };
+	static const struct {
+		const char *type;
+		unsigned n; /* of the list */
+		bool packs;
+	} cases[] = { { "text/x", 0, false }, { "text/x", 1, true }, { "image/x-raw", 1, false },
+		{ "image/x-raw", 2, true }, { "image/x-rawer", 2, false }, { "audio/x", 2, false },
+		{ "audio/x", 3, true }, { "AUDIO/y", 3, true }, { "audiophile/y", 3, false },
+		{ "audiophile/y", 4, true } };
+	struct mime_types types = { .packed = list }, other = types;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct mime m;
+
+		ck_assert_ptr_null(mime_parse_type(cases[i].type, &m));
+		types.npacked = cases[i].n;
+		ck_assert_msg(mime_packs(&types, &m) == cases[i].packs, "%s", cases[i].type);
+		ck_assert(mime_packs(NULL, &m) == m.compressible);
+	}
+	ck_assert(!mime_types_eq(&types, &other));
+	other.npacked = types.npacked;
+	ck_assert(mime_types_eq(&types, &other));
+	other.packed = others;
+	ck_assert(!mime_types_eq(&types, &other));
+}

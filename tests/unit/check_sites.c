@@ -381,8 +381,8 @@ TEST(where_files_are_compressed)
 	};
 	const struct sites *s =
 		make("cache { compress = {\"gzip\"} }\nserver \"_\" { " ROOT
-		     "location \"/off/\" { compress = false }\n"
-		     "location \"/off/on/\" { compress = true } location \"/br\" { compress = "
+		     "location \"/off/\" { compress = off }\n"
+		     "location \"/off/on/\" { compress = on } location \"/br\" { compress = "
 		     "{\"br\"} } "
 		     "}\nserver \"b\" { root = \"@\" compress = false }\n"
 		     "server \"c\" { root = \"@\" compress = br location \"/x/\" { compress = "
@@ -449,6 +449,37 @@ TEST(rules_of_files)
 {
 	const struct sites *s =
 		make("server \"_\" {\n" ROOT "cache-control = \"all\" add-header = {\"a: 1\"}\n"
+static bool packs(const struct mime_types *types, const char *path)
+{
+	return mime_packs(types, mime_find(types, slice_str(path)));
+}
+
+/* A tree has the types that any of its locations compresses; each location its own. */
+TEST(types_to_compress)
+{
+	const struct sites *s = make(
+		"cache { compress-types = \"text/*\" }\n"
+		"server \"_\" { " ROOT "location \"/own/\" { compress-types = {\"image/*\"} }\n"
+		"location \"/none/\" { compress-types = {} } location \"/like/\" { } }\n"
+		"server \"same\" { " ROOT "}\n"
+		"server \"all\" { " ROOT "compress-types = {} }\n",
+		NULL);
+	const struct mime_types *all;
+
+	ck_assert_ptr_nonnull(s);
+	all = trees.files.roots[s->v[0].root].types;
+	ck_assert(packs(all, "/a.css") && packs(all, "/a.png") && !packs(all, "/a.json"));
+	ck_assert(packs(s->v[0].all.types, "/a.css") && !packs(s->v[0].all.types, "/a.png"));
+	all = location(&s->v[0], "/own/a")->types;
+	ck_assert(!packs(all, "/a.css") && packs(all, "/a.png"));
+	ck_assert(!packs(location(&s->v[0], "/none/a")->types, "/a.css"));
+	ck_assert(packs(location(&s->v[0], "/like/a")->types, "/a.css"));
+	ck_assert_uint_ne(s->v[0].root, s->v[1].root);
+	ck_assert_ptr_eq(s->v[1].all.types, trees.files.roots[s->v[1].root].types);
+	ck_assert(!packs(s->v[2].all.types, "/a.css"));
+	ck_assert(!packs(trees.files.roots[s->v[2].root].types, "/a.css"));
+}
+
 		     "files \"*.css\" { cache-control = \"css\" }\n"
 		     "location \"/l\" { cache-control = \"l\" add-header = {\"b: 2\"}\n"
 		     "files \"*.js\" { add-header = {\"c: 3\"} } files \"*.c*\" { cache-control = "
