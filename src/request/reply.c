@@ -113,8 +113,10 @@ static void drop_configured(struct h2d_req *req)
 
 		if (rule == NULL || rule->outer_only)
 			r->fields[kept++] = r->fields[i];
-		else
-			TRACE_STEP(req, REMOVE, &rule->at, "removes %.*s", SLICE_ARG(rule->name));
+		if (rule != NULL)
+			TRACE_STEP(req, REMOVE, &rule->at, "%s %.*s",
+				rule->outer_only ? "keeps the response's own" : "removes",
+				SLICE_ARG(rule->name));
 	}
 	r->nfields = kept;
 }

@@ -124,6 +124,14 @@ def test_which_lines_decide(tree):
 			assert (what, text and line_of(tree, text)) in [(w, at) for w, _, at in lines], (url, what, lines)
 
 
+def test_headers_that_stay(tree):
+	"""A rule that removes no header of the response itself is told, too; a page has such."""
+	tree.put_conf(tree.conf_text.replace('cache-control = "max-age=60"', 'remove-header = {"content-security-policy"}'))
+	place = line_of(tree, "remove-header")
+	for path in ("/docs/", "/a/none"):
+		assert ("remove-header", "keeps the response's own content-security-policy", place) in explain(tree, path), path
+
+
 def test_nothing_is_written(tree):
 	"""Uploads and deletions are told up to their handler, which is not started."""
 	folder = tree.path("www", "up")

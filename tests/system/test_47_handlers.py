@@ -58,7 +58,9 @@ def test_removed_headers(handlers, speak):
 remove-header = {"X-Powered-By", "x-kept", "cache-control"}
 add-header = {"x-kept: conf"}
 cache-control = "no-cache"
-location "/t/reply/" { remove-header = {"set-cookie"} }""")
+location "/t/reply/" { remove-header = {"set-cookie"} }
+location "/t/hints/" { remove-header = {"link", "x-hint"} }
+location "/t/trailers/" { remove-header = {"x-count"} }""")
 	with link(server, speak) as c:
 		assert c.get("/t/misuse/field?x-powered-by=h2d").get("x-powered-by") is None
 		assert [v for n, v in c.get("/t/misuse/field?x-kept=mine").headers if n == "x-kept"] == ["conf"]
@@ -66,6 +68,8 @@ location "/t/reply/" { remove-header = {"set-cookie"} }""")
 		assert c.get("/t/misuse/field?x-other=1").get("x-other") == "1"
 		assert c.get("/t/reply/cookie?v").status == 200
 		assert c.get("/t/reply/cookie?v").get("set-cookie") is None
+		assert informed(c.get("/t/hints/now")) == [(103, HINTS)]
+		assert post(c, "/t/trailers/1", b"1").trailers == [("x-count", "0")]
 
 
 # --- bodies that wait ---------------------------------------------------------------------------------
