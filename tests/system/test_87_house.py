@@ -143,3 +143,9 @@ def test_what_handlers_were_promised(house, file, what, other, fault):
 		done = subprocess.run([house / "scripts/check-api", *update], stdout=subprocess.PIPE, text=True)
 		assert done.returncode == 1 and "check-api: " + fault in done.stdout, done.stdout
 		header.write_text(header.read_text().replace("#define H2D_API 1\n", "#define H2D_API 2\n"))
+
+
+@pytest.mark.parametrize("name", ["control", "changelog"])
+def test_no_address_of_others(name):
+	"""Policy asks for an address. Without one, its domain is of those that never exist (RFC 6761, 6.4), and not for examples."""
+	assert set(re.findall(r"<.*?@(.*?)>", (TOP / "packaging/debian" / name).read_text())) == {"h2d.invalid"}
