@@ -372,14 +372,14 @@ void site_locations_make(
 	const struct site_upload *own = site->uploads;
 
 	site->all.root = site->root;
-	make_location(m, &site->all, m->top, s, NULL);
 	site->all.upload = *s->upload_dir != '\0' ? own++ : NULL;
+	make_location(m, &site->all, m->top, s, NULL);
 	if (v == NULL)
 		return;
 	for (unsigned i = 0; i < s->nlocations && !m->oom; i++) {
 		v[i].root = roots[i];
-		make_location(m, &v[i], &site->all, s, &s->locations[i]);
 		v[i].upload = *s->locations[i].upload_dir != '\0' ? own++ : site->all.upload;
+		make_location(m, &v[i], &site->all, s, &s->locations[i]);
 	}
 	qsort(v, s->nlocations, sizeof(*v), location_order);
 	site->locations = v;

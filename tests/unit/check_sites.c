@@ -321,7 +321,8 @@ TEST(error_pages_and_uploads)
 TEST(uploads_of_locations)
 {
 	const struct sites *s =
-		make("server \"_\" {\n" ROOT "location \"/drop/\" { upload-dir = \"up\" }\n"
+		make("server \"_\" {\n" ROOT "location \"/drop/\" { upload-dir = \"up\"\n"
+		     "files \"*.x\" { } }\n"
 		     "location \"/box\" { upload-dir = \"box/\" }\n"
 		     "location \"/a\" { }\n}\n"
 		     "server \"a\" { " ROOT "upload-dir = \"up\" location \"/b\" { } }",
@@ -333,6 +334,9 @@ TEST(uploads_of_locations)
 	ck_assert(is(drop->url, "/drop") && is(drop->form, "/drop/") && is(drop->dir, "/up"));
 	ck_assert(is(box->url, "/box") && is(box->form, "/box/") && is(box->dir, "/box"));
 	ck_assert_ptr_null(location(&s->v[0], "/a/x")->upload);
+	ck_assert_ptr_eq(
+		site_file_settings(location(&s->v[0], "/drop/x"), SLICE("/drop/a.x"))->upload,
+		drop);
 	ck_assert_ptr_eq(location(&s->v[1], "/b/x")->upload, s->v[1].uploads);
 	ck_assert_ptr_eq(site_upload_of(&s->v[0], SLICE("/up/x")), drop);
 	ck_assert_ptr_eq(site_upload_of(&s->v[0], SLICE("/box")), box);
@@ -445,10 +449,6 @@ TEST(types_of_servers)
 	ck_assert(slice_eq(mime_find(s->v[3].all.types, SLICE("/x"))->type, SLICE("text/x")));
 }
 
-TEST(rules_of_files)
-{
-	const struct sites *s =
-		make("server \"_\" {\n" ROOT "cache-control = \"all\" add-header = {\"a: 1\"}\n"
 static bool packs(const struct mime_types *types, const char *path)
 {
 	return mime_packs(types, mime_find(types, slice_str(path)));
@@ -480,6 +480,10 @@ TEST(types_to_compress)
 	ck_assert(!packs(trees.files.roots[s->v[2].root].types, "/a.css"));
 }
 
+TEST(rules_of_files)
+{
+	const struct sites *s =
+		make("server \"_\" {\n" ROOT "cache-control = \"all\" add-header = {\"a: 1\"}\n"
 		     "files \"*.css\" { cache-control = \"css\" }\n"
 		     "location \"/l\" { cache-control = \"l\" add-header = {\"b: 2\"}\n"
 		     "files \"*.js\" { add-header = {\"c: 3\"} } files \"*.c*\" { cache-control = "
