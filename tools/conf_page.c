@@ -297,8 +297,9 @@ static void write_manual_shared_head(const struct conf_section *s, FILE *out)
 		fputs(".Pp\nIt accepts these keys of\n.Ic server ,\nfor all servers that do not "
 		      "set them:\n",
 			out);
-	else if (*s->parent->name != '\0')
-		fprintf(out, ".Pp\nIt accepts these keys of\n.Ic %s :\n", s->parent->name);
+	else if (*conf_table_outer(s)->name != '\0')
+		fprintf(out, ".Pp\nIt accepts these keys of\n.Ic %s :\n",
+			conf_table_outer(s)->name);
 	else
 		fputs(".Pp\nIt accepts these keys of the top level:\n", out);
 }

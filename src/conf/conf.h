@@ -48,12 +48,20 @@ struct conf_log {
 };
 
 /* One struct per section; the section's macro makes the members, the others are empty. */
+struct conf_listen_timeouts {
+	struct conf_pos at;
+#define CONF_TIMEOUTS CONF_ROW
+#include "conf/conf.def"
+};
+
 struct conf_listen {
 	char *address; /* the section's title, unchanged */
 	bool optional; /* skipped if the machine has no addresses of its family */
 	struct conf_pos at;
 #define CONF_LISTEN CONF_ROW
 #include "conf/conf.def"
+	struct conf_listen_timeouts
+		timeouts; /* once checked: all of them, its own or the outer ones */
 };
 
 struct conf_tls {
@@ -78,6 +86,7 @@ struct conf_limits {
 struct conf_timeouts {
 	struct conf_pos at;
 #define CONF_TIMEOUTS CONF_ROW
+#define CONF_HANDLING CONF_ROW
 #include "conf/conf.def"
 };
 
@@ -94,9 +103,10 @@ struct conf_sandbox {
  * up and stay in place.
  */
 struct conf_scope {
-#define CONF_FIELDS CONF_ROW
-#define CONF_SCOPE  CONF_ROW
-#define CONF_INNER  CONF_ROW /* not for the top level */
+#define CONF_FIELDS  CONF_ROW
+#define CONF_SCOPE   CONF_ROW
+#define CONF_INNER   CONF_ROW /* not for the top level, like the next */
+#define CONF_LIMITED CONF_ROW
 #include "conf/conf.def"
 };
 
@@ -120,6 +130,7 @@ struct conf_location {
 	struct conf_pos at;
 #define CONF_LOCATION CONF_ROW
 #include "conf/conf.def"
+	struct conf_pos limits_at; /* of section limits, whose keys are in scope, too */
 	struct conf_scope scope;
 	struct conf_files *files;
 	unsigned nfiles;
@@ -140,6 +151,7 @@ struct conf_server {
 	struct conf_pos at;
 #define CONF_SERVER CONF_ROW
 #include "conf/conf.def"
+	struct conf_pos limits_at;
 	struct conf_log log;
 	struct conf_scope scope;
 	struct conf_server_tls tls;

@@ -199,9 +199,13 @@ static void check_listens(struct conf *conf, struct conf_faults *faults)
 		return;
 	}
 	/* An unparsed address has no family and equals no other. */
-	for (unsigned i = 0; i < conf->nlistens; i++)
+	for (unsigned i = 0; i < conf->nlistens; i++) {
+		conf_table_inherit(&conf->listens[i].timeouts,
+			&conf_sections[CONF_SECTION_LISTEN_TIMEOUTS], &conf->timeouts,
+			&conf_sections[CONF_SECTION_TIMEOUTS]);
 		if (conf->listens[i].address != NULL)
 			check_listen(conf, i, addrs, faults);
+	}
 }
 
 static bool is_missing(const char *path)

@@ -329,9 +329,16 @@ static void statement(struct parser *p, struct block *b)
 
 static void refuse_nested(struct parser *p, const struct block *b)
 {
+	char homes[128] = "";
+
+	for (unsigned i = CONF_SECTION_GLOBAL + 1; b->nested.line != 0 && i < CONF_SECTIONS; i++)
+		if (slice_eq(b->nested.text, slice_str(conf_sections[i].name)))
+			snprintf(homes + strlen(homes), sizeof(homes) - strlen(homes), "%s%s",
+				*homes != '\0' ? " or " : "",
+				conf_unknown_place(conf_sections[i].parent));
 	if (b->nested.line != 0)
-		parser_fault(p, b->nested.line, "section %.*s cannot be inside %s",
-			SLICE_ARG(b->nested.text), b->section->name);
+		parser_fault(p, b->nested.line, "section %.*s cannot be inside %s: write it in %s",
+			SLICE_ARG(b->nested.text), b->section->name, homes);
 }
 
 /* Parses up to the brace that closes b, or to the end of the file. */

@@ -64,6 +64,12 @@ static const struct conf_row limits_rows[] = {
 
 static const struct conf_row timeouts_rows[] = {
 #define CONF_TIMEOUTS(...) ROW(conf_timeouts, , __VA_ARGS__)
+#define CONF_HANDLING(...) ROW(conf_timeouts, , __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+static const struct conf_row listen_timeouts_rows[] = {
+#define CONF_TIMEOUTS(...) ANY_ROW(conf_listen_timeouts, , true, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -73,11 +79,17 @@ static const struct conf_row sandbox_rows[] = {
 };
 
 static const struct conf_row server_rows[] = {
-#define CONF_LOG(...)    ROW(conf_server, log., __VA_ARGS__)
-#define CONF_SERVER(...) ROW(conf_server, , __VA_ARGS__)
-#define CONF_FIELDS(...) SCOPE_ROW(conf_server, __VA_ARGS__)
-#define CONF_SCOPE(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
-#define CONF_INNER(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_LOG(...)     ROW(conf_server, log., __VA_ARGS__)
+#define CONF_SERVER(...)  ROW(conf_server, , __VA_ARGS__)
+#define CONF_FIELDS(...)  SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_SCOPE(...)   SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_INNER(...)   SCOPE_ROW(conf_server, __VA_ARGS__)
+#define CONF_LIMITED(...) SCOPE_ROW(conf_server, __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+static const struct conf_row server_limits_rows[] = {
+#define CONF_LIMITED(...) SCOPE_ROW(conf_server, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -102,6 +114,12 @@ static const struct conf_row location_rows[] = {
 #define CONF_FIELDS(...)   SCOPE_ROW(conf_location, __VA_ARGS__)
 #define CONF_SCOPE(...)    SCOPE_ROW(conf_location, __VA_ARGS__)
 #define CONF_INNER(...)    SCOPE_ROW(conf_location, __VA_ARGS__)
+#define CONF_LIMITED(...)  SCOPE_ROW(conf_location, __VA_ARGS__)
+#include "conf/conf.def"
+};
+
+static const struct conf_row location_limits_rows[] = {
+#define CONF_LIMITED(...) SCOPE_ROW(conf_location, __VA_ARGS__)
 #include "conf/conf.def"
 };
 
@@ -111,6 +129,8 @@ static const struct conf_row location_rows[] = {
 /* Member m of the owner, a struct of. */
 #define SINGLE(owner, m, of) \
 	.size = sizeof(struct of), .where = offsetof(struct owner, m), .at = offsetof(struct of, at)
+#define ALIAS(owner) \
+	.alias = true, .size = sizeof(struct owner), .at = offsetof(struct owner, limits_at)
 #define TITLED(owner, m, of) \
 	.size = sizeof(struct of), .where = offsetof(struct owner, m), \
 	.count = offsetof(struct owner, n##m), .at = offsetof(struct of, at)
@@ -150,6 +170,12 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = TOP,
 		SINGLE(conf, timeouts, conf_timeouts),
 		ROWS(timeouts_rows) },
+	[CONF_SECTION_LISTEN_TIMEOUTS] = { .name = "timeouts",
+		.help = "Timeouts of the connections of this listener.",
+		.parent = &conf_sections[CONF_SECTION_LISTEN],
+		.like = &conf_sections[CONF_SECTION_TIMEOUTS],
+		SINGLE(conf_listen, timeouts, conf_listen_timeouts),
+		ROWS(listen_timeouts_rows) },
 	[CONF_SECTION_SANDBOX] = { .name = "sandbox",
 		.help = "Restrictions of workers and the keeper. A restriction that the kernel "
 			"lacks causes a warning.",
@@ -193,6 +219,16 @@ const struct conf_section conf_sections[CONF_SECTIONS] = {
 		.parent = SERVER,
 		TITLED(conf_server, locations, conf_location),
 		ROWS(location_rows) },
+	[CONF_SECTION_SERVER_LIMITS] = { .name = "limits",
+		.help = "Keys of the server that limit requests, written together.",
+		.parent = SERVER,
+		ALIAS(conf_server),
+		ROWS(server_limits_rows) },
+	[CONF_SECTION_LOCATION_LIMITS] = { .name = "limits",
+		.help = "Keys of the location that limit requests, written together.",
+		.parent = &conf_sections[CONF_SECTION_LOCATION],
+		ALIAS(conf_location),
+		ROWS(location_limits_rows) },
 	[CONF_SECTION_LOCATION_FILES] = { .name = "files",
 		.title = "pattern",
 		.titles = true,
@@ -256,7 +292,7 @@ static const struct conf_row *outer_row(
 {
 	if (section->parent == NULL || section->handler != NULL)
 		return NULL;
-	return conf_table_row(section->parent, slice_str(row->name));
+	return conf_table_row(conf_table_outer(section), slice_str(row->name));
 }
 
 const struct conf_section *conf_table_home(
@@ -268,7 +304,7 @@ const struct conf_section *conf_table_home(
 		return SERVER;
 	while ((outer = outer_row(section, row)) != NULL && strcmp(outer->help, row->help) == 0 &&
 		!(row->scoped && section == SERVER))
-		section = section->parent;
+		section = conf_table_outer(section);
 	return section;
 }
 
@@ -363,7 +399,7 @@ bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_secti
 		if (!conf_value_default(arena, &section->rows[i], obj))
 			return false;
 	for (unsigned i = 0; (inner = conf_table_at(i)) != NULL; i++)
-		if (inner->parent == section && inner->title == NULL &&
+		if (inner->parent == section && inner->title == NULL && !inner->alias &&
 			!conf_table_defaults(arena, conf_table_get(obj, inner, 0), inner))
 			return false;
 	return true;

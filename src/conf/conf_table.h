@@ -38,7 +38,8 @@ struct conf_choice {
 struct conf_row {
 	const char *name;
 	enum conf_type type;
-	bool scoped; /* of struct conf_scope: inherited from outer sections */
+	bool scoped; /* inherited from outer sections: of struct conf_scope, or a listener's timeout
+		      */
 	bool hosts;  /* CONF_HOST is allowed in it: some keys of a server */
 	enum conf_access access;
 	size_t size;       /* of the member */
@@ -57,8 +58,10 @@ struct conf_section {
 	const char *handler; /* its keys are that handler's; NULL: h2d's own */
 	const char *title;   /* the kind of title; NULL: none, and only one such section */
 	bool titles;         /* a list of them makes several equal sections */
+	bool alias;          /* its struct is its owner's: another way to write keys of it */
 	const char *help;
 	const struct conf_section *parent; /* the outer section; NULL for the top level */
+	const struct conf_section *like;   /* has its keys for all such; NULL: its parent has */
 	unsigned max;                      /* with a title: the most of them; 0: any number */
 	size_t size;                       /* of its struct */
 	size_t where; /* in its owner: itself, or (titled) the pointer to the first */
@@ -75,12 +78,15 @@ enum conf_section_id {
 	CONF_SECTION_CACHE,
 	CONF_SECTION_LIMITS,
 	CONF_SECTION_TIMEOUTS,
+	CONF_SECTION_LISTEN_TIMEOUTS,
 	CONF_SECTION_SANDBOX,
 	CONF_SECTION_SERVER,
 	CONF_SECTION_SERVER_TLS,
 	CONF_SECTION_ERROR_PAGE,
 	CONF_SECTION_SERVER_FILES,
 	CONF_SECTION_LOCATION,
+	CONF_SECTION_SERVER_LIMITS,
+	CONF_SECTION_LOCATION_LIMITS,
 	CONF_SECTION_LOCATION_FILES,
 	CONF_SECTION_LOCATION_ERROR_PAGE,
 	CONF_SECTION_HANDLER, /* no section itself: its title selects one */
@@ -106,6 +112,12 @@ const struct conf_section *conf_table_at(unsigned i);
 
 /* The section of the handler's keys; NULL: none. */
 const struct conf_section *conf_table_handler(struct slice handler);
+
+/* The section that has the values of keys that s does not set. */
+static inline const struct conf_section *conf_table_outer(const struct conf_section *s)
+{
+	return s->like != NULL ? s->like : s->parent;
+}
 
 /* By name; NULL: none. */
 const struct conf_row *conf_table_row(const struct conf_section *section, struct slice name);

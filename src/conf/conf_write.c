@@ -48,9 +48,12 @@ static bool is_set(const struct conf_section *s, const void *obj)
 
 	if (s->title != NULL)
 		return true;
-	for (unsigned i = 0; i < s->nrows; i++)
-		if (conf_member_pos(obj, &s->rows[i])->file != NULL)
+	for (unsigned i = 0; i < s->nrows; i++) {
+		const struct conf_pos *at = conf_member_pos(obj, &s->rows[i]);
+
+		if (at->file != NULL && at->outer == 0)
 			return true;
+	}
 	for (unsigned id = 0; (in = conf_table_at(id)) != NULL; id++)
 		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++)
 			if (is_set(in, conf_table_peek(obj, in, i)))
@@ -82,10 +85,11 @@ static void write_inner(
 	const struct conf_section *in;
 
 	for (unsigned id = 0; (in = conf_table_at(id)) != NULL; id++)
-		for (unsigned i = 0; in->parent == s && i < conf_table_count(obj, in); i++) {
+		for (unsigned i = 0; in->parent == s && !in->alias && i < conf_table_count(obj, in);
+			i++) {
 			const void *inner = conf_table_peek(obj, in, i);
 
-			if (d->all || is_set(in, inner))
+			if ((d->all && in->like == NULL) || is_set(in, inner))
 				write_section(d, in, inner, depth);
 		}
 }

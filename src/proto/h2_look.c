@@ -56,7 +56,7 @@ static void look_at_window(struct h2_stream *s, uint64_t ms)
 	if (!s->h2->out_blocked && body->ops->rest != NULL)
 		body->ops->rest(body);
 	if (patience_ends(&s->patience, H2_PATIENCE_SEND, s->req.record.bytes_out, held ? ms : 0,
-		    s->h2->conf->send_ms)) {
+		    s->h2->host->conn->timeouts.send)) {
 		timed_out(s, ERR_TIMEOUT_SEND);
 		reset(s, NGHTTP2_CANCEL);
 	}
@@ -79,7 +79,7 @@ static void look_at_body(struct h2_stream *s, enum proto_why why, uint64_t ms)
 		return;
 	}
 	if (!patience_ends(&s->patience, H2_PATIENCE_BODY, s->share.came + s->req.record.bytes_out,
-		    held ? ms : 0, s->h2->conf->body_ms))
+		    held ? ms : 0, s->h2->host->conn->timeouts.body))
 		return;
 	timed_out(s, ERR_TIMEOUT_BODY);
 	/* RFC 9113, 8.1: the answer is complete, and the rest not needed. */
@@ -138,8 +138,8 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *la
 		h2->patience.for_what = H2_PATIENCE_NONE;
 		return NULL;
 	}
-	if (patience_ends(
-		    &h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0, h2->conf->send_ms))
+	if (patience_ends(&h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0,
+		    h2->host->conn->timeouts.send))
 		return ERR_TIMEOUT_SEND;
 	LIST_FOREACH(node, &h2->streams)
 		look_at(LIST_ENTRY(node, struct h2_stream, node), ms, now_ms);

@@ -21,11 +21,10 @@ enum { PROTO_LEAST_RATE = 64 };
 /* Limits, the same for all connections of a worker. */
 struct proto_conf {
 	uint32_t max_concurrent_streams;
-	uint32_t glitches;         /* credit for useless acts (h2_guard.h) */
-	uint32_t receive_window;   /* bytes of bodies that a connection may send before they are
-				    * taken */
-	struct ahead *ahead;       /* the sum of those bytes for all connections */
-	uint64_t body_ms, send_ms; /* timeouts checked by look() */
+	uint32_t glitches;       /* credit for useless acts (h2_guard.h) */
+	uint32_t receive_window; /* bytes of bodies that a connection may send before they are
+				  * taken */
+	struct ahead *ahead;     /* the sum of those bytes for all connections */
 	struct http_env *env;
 };
 

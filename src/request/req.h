@@ -95,6 +95,11 @@ enum http_tls {
 };
 
 /* A connection's facts for its requests: they share it, the connection owns it. */
+/* Timeouts of a listener's connections, in milliseconds. */
+struct http_timeouts {
+	uint32_t handshake, header, body, send, keepalive;
+};
+
 struct http_conn {
 	struct addr peer; /* by accept(2); may be replaced before the first request */
 	uint16_t port;    /* of the listener; 0: a unix socket */
@@ -119,7 +124,8 @@ struct http_conn {
 	const char *client_subject, *client_refused;
 	/* True if the certificate of this connection covers host. NULL: it covers all. */
 	bool (*covers)(const struct http_conn *conn, struct slice host);
-	void *owner;               /* for covers() */
+	void *owner; /* for covers() */
+	struct http_timeouts timeouts;
 	struct pace_conn *pace;    /* content sent to it (request/pace.h); NULL in tests */
 	struct place_share *files; /* its share of the files that may be open; NULL in tests */
 	struct account *account;   /* peer's, open; NULL: of an admin listener, or in tests */

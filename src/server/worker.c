@@ -49,6 +49,17 @@ static void show_load(const struct worker *w)
 		__ATOMIC_RELAXED);
 }
 
+static struct http_timeouts timeouts_of(const struct conf_listen_timeouts *t)
+{
+	return (struct http_timeouts){
+		.handshake = (uint32_t)t->handshake * 1000,
+		.header = (uint32_t)t->header * 1000,
+		.body = (uint32_t)t->body * 1000,
+		.send = (uint32_t)t->send * 1000,
+		.keepalive = (uint32_t)t->keepalive * 1000,
+	};
+}
+
 static void worker_take(struct dispatch_host *host, int fd, const struct addr *peer,
 	const struct worker_listener *from)
 {
@@ -81,6 +92,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 						   : NULL,
 			    .https_port = (uint16_t)from->conf->https_port,
 			    .covers = from->tls != NULL ? covers : NULL,
+			    .timeouts = timeouts_of(&from->conf->timeouts),
 		    },
 		    from->conf->proxy_protocol) < 0) {
 		t->ops->close(&t);
@@ -260,21 +272,12 @@ static int start_sessions(struct worker *w)
 		.glitches = (uint32_t)conf->limits.glitches,
 		.receive_window = (uint32_t)conf->limits.receive_window,
 		.ahead = &w->ahead,
-		.body_ms = conf->timeouts.body * 1000,
-		.send_ms = conf->timeouts.send * 1000,
 		.env = &w->http,
 	};
 	w->sessions.accounts = w->accounts;
 	holding_init(&w->sessions.connections, ACCOUNT_CONNECTIONS, w->args->tally,
 		"connections-per-client", conf->limits.connections_per_client);
 	w->sessions.gone = session_gone;
-	w->sessions.timeouts = (struct session_timeouts){
-		.handshake = conf->timeouts.handshake * 1000,
-		.header = conf->timeouts.header * 1000,
-		.body = conf->timeouts.body * 1000,
-		.send = conf->timeouts.send * 1000,
-		.keepalive = conf->timeouts.keepalive * 1000,
-	};
 	return stream_env_init(w->streams, &w->sessions, (unsigned)conf->limits.handshakes);
 }
 

@@ -177,7 +177,7 @@ void session_timer_set(struct session *s, uint64_t ms)
 /* Milliseconds for the need of s; one without the peer's part has no timeout. */
 static uint64_t timeout_ms(const struct session *s)
 {
-	const struct session_timeouts *t = &s->all->timeouts;
+	const struct http_timeouts *t = &s->http.timeouts;
 
 	switch (s->need.wait) {
 	case PROTO_IDLE:
@@ -196,12 +196,11 @@ static uint64_t timeout_ms(const struct session *s)
 /* True: the least rate's bytes have passed since the timer was set. */
 static bool progress(const struct session *s, struct session_need now)
 {
-	const struct session_timeouts *t = &s->all->timeouts;
 	uint64_t n = now.passed > s->need.passed ? now.passed - s->need.passed : 0;
+	uint64_t ms = now.wait == PROTO_SEND ? s->http.timeouts.send : s->http.timeouts.body;
 
-	if (now.wait == PROTO_SEND)
-		return n >= t->send * PROTO_LEAST_RATE / 1000;
-	return now.wait == PROTO_BODY && n >= t->body * PROTO_LEAST_RATE / 1000;
+	return (now.wait == PROTO_SEND || now.wait == PROTO_BODY) &&
+	       n >= ms * PROTO_LEAST_RATE / 1000;
 }
 
 /* True: the timer stays set. For output, only the bytes taken by the peer count. */
@@ -292,7 +291,7 @@ static void session_timer_fired(struct timer *timer)
 void session_timer_init(struct session *s)
 {
 	timer_init(&s->timer, session_timer_fired);
-	session_timer_set(s, s->all->timeouts.handshake);
+	session_timer_set(s, s->http.timeouts.handshake);
 }
 
 /* --- for operators ---------------------------------------------------------------------------- */

@@ -5,17 +5,11 @@
 #include "session/session.h"
 #include "share/tally.h"
 
-/* Milliseconds. */
-struct session_timeouts {
-	uint64_t handshake, header, body, send, keepalive;
-};
-
 struct sessions {
 	struct loop *loop;
 	struct accounts *accounts;
 	struct holding connections; /* of clients; zeroed: not counted */
-	struct session_timeouts timeouts;
-	struct list live; /* struct session */
+	struct list live;           /* struct session */
 	unsigned nlive;
 	unsigned nadmin; /* of those, on admin listeners */
 	/* struct session, except of admin listeners. silent: before the first header section, in

@@ -235,6 +235,21 @@ def test_header_timeout(h2d, how):
 	assert server.status()["totals"]["timeouts"] == 1
 
 
+def test_timeouts_of_a_listener(h2d):
+	"""Those of its own; all others are the outer ones, and of other listeners."""
+	server = h2d.new(listens=("tcp", "unix"), sections="timeouts { header = 300 }")
+	server.put_conf(server.conf_text.replace('"0666" }', '"0666"  timeouts { header = 1 } }'))
+	server.start()
+	with server.h1("tcp") as patient, server.h1("unix") as hasty:
+		for c in (patient, hasty):
+			c.send_bytes(b"GET / HTTP/1.1\r\nHo")
+		assert hasty.response().status == 408
+		patient.send_bytes(b"st: a\r\n\r\n")
+		patient.ask("GET", "/")
+		assert patient.response().status == 200
+	assert "timeouts {\n\t\t# Maximum time for the headers of a request, once begun.\n\t\theader = 1\n\t}\n" in server.run("-T", check=0).out
+
+
 def goes_on(server, how):
 	"""Whether a body of which some comes twice a second is taken for three, and no longer than it comes."""
 	with server.h1(how) as c, contextlib.suppress(client.Closed):

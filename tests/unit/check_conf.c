@@ -427,6 +427,50 @@ TEST(the_manual_names_every_key)
 	free(text);
 }
 
+/* Keys of a section limits are those of the block around it. */
+TEST(limits_of_servers)
+{
+	struct conf *c = load_text("server \"_\" { root = \"www\"\n"
+				   "limits { client-max-body-size = 2M requests-per-second = 5 }\n"
+				   "location \"/a\" { limits { requests-per-second = 6 } } }\n");
+	const struct conf_scope *s = &c->servers[0].scope, *l = &c->servers[0].locations[0].scope;
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	ck_assert_uint_eq(s->client_max_body_size, 2 << 20);
+	ck_assert_uint_eq(s->requests_per_second, 5);
+	ck_assert_uint_eq(l->client_max_body_size, 2 << 20);
+	ck_assert_uint_eq(l->requests_per_second, 6);
+	ck_assert_uint_eq(l->requests_per_second_at.line, 3);
+	conf_dump(c, false, out);
+	fclose(out);
+	ck_assert_uint_eq(times(text, "requests-per-second = "), 2);
+	ck_assert_uint_eq(times(text, "limits {"), 0);
+	free(text);
+	conf_free(&c);
+}
+
+/* A listener has the outer timeouts that it does not set; ":1" is both of its families. */
+TEST(timeouts_of_listeners)
+{
+	struct conf *c = load_text("timeouts { send = 7 header = 8 }\n"
+				   "listen \":1\" { timeouts { header = 5 } }\n"
+				   "listen \"127.0.0.1:2\" { }\nserver \"_\" { root = \"www\" }\n");
+	static const unsigned header[] = { 5, 8, 5 };
+
+	ck_assert_uint_eq(c->nlistens, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct conf_listen_timeouts *t = &c->listens[i].timeouts;
+
+		ck_assert_uint_eq(t->header, header[i]);
+		ck_assert_uint_eq(t->send, 7);
+		ck_assert_uint_eq(t->body, 20);
+		ck_assert_uint_eq(t->header_at.line, header[i] == 5 ? 2 : 1);
+	}
+	conf_free(&c);
+}
+
 /* What a server sets is its own, the rest is the top level's; a file is there once. */
 TEST(access_logs)
 {
@@ -599,7 +643,7 @@ TEST(thousands)
 	ck_assert_uint_eq(c->servers[0].nlocations, LOCATIONS);
 	ck_assert_str_eq(c->servers[SERVERS - 1].name, "s4999.example.com");
 	ck_assert_str_eq(c->servers[0].locations[LOCATIONS - 1].prefix, "/4999");
-	ck_assert_uint_lt(c->arena.used, 44 << 20);
+	ck_assert_uint_lt(c->arena.used, 46 << 20);
 	conf_free(&c);
 }
 

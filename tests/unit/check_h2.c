@@ -371,7 +371,7 @@ TEST(upload_stops)
 	int32_t id, other;
 	uint64_t now = 1000;
 
-	conf.body_ms = 20000;
+	http_conn.timeouts.body = 20000;
 	endless.source.ptr = &endless;
 	other = ask("GET", "/later", NULL);
 	id = asked("POST", "/upload", &endless);

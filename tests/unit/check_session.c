@@ -23,6 +23,7 @@ struct fake {
 };
 
 static struct sessions all;
+static struct http_timeouts timeouts;
 static struct fake fakes[MANY];
 static unsigned nfreed, nroom;
 static uint64_t now_ms;
@@ -110,7 +111,8 @@ static struct fake *make(unsigned i, bool admin)
 	struct fake *f = &fakes[i];
 
 	*f = (struct fake){ .session.ops = &fake_ops, .need.wait = PROTO_HEADER };
-	session_init(&f->session, &all, &(struct http_conn){ .admin = admin });
+	session_init(
+		&f->session, &all, &(struct http_conn){ .admin = admin, .timeouts = timeouts });
 	session_timer_init(&f->session);
 	return f;
 }
@@ -142,7 +144,7 @@ UNIT_SETUP(setup)
 	wheel_init(&loop.wheel, now_ms);
 	sessions_init(&all, &loop);
 	all.accounts = accounts_new(64, &(struct account_keys){ 0 }, 64, NULL);
-	all.timeouts = (struct session_timeouts){
+	timeouts = (struct http_timeouts){
 		.handshake = 10, .header = 20, .body = 30, .send = 40, .keepalive = 50
 	};
 	all.gone = room;
@@ -179,7 +181,7 @@ TEST(steps)
 }
 
 /* The time that each need has, and the error that its end is. */
-TEST_EACH(timeouts, 3)
+TEST_EACH(timeouts_of_needs, 3)
 {
 	static const struct {
 		enum proto_wait wait;
@@ -218,7 +220,7 @@ TEST(progress_counts)
 {
 	struct fake *f;
 
-	all.timeouts.send = 1000;
+	timeouts.send = 1000;
 	f = speaks(0, PROTO_SEND);
 	for (int i = 0; i < 5; i++) {
 		after(900);
@@ -240,7 +242,7 @@ TEST(progress_without_events)
 {
 	struct fake *f;
 
-	all.timeouts.send = 1000;
+	timeouts.send = 1000;
 	f = speaks(0, PROTO_SEND);
 	for (int i = 0; i < 5; i++) {
 		f->need.passed += PROTO_LEAST_RATE;
@@ -343,8 +345,8 @@ TEST(ticks)
 /* Who is silent for a second leaves first, unless what it said was not read; no admin ever. */
 TEST(silent_leave_first)
 {
-	all.timeouts.handshake = 60000;
-	all.timeouts.keepalive = 60000;
+	timeouts.handshake = 60000;
+	timeouts.keepalive = 60000;
 	make(0, true);
 	make(1, false)->unread = 1;
 	make(2, false);

@@ -21,6 +21,7 @@
 enum { BIG = 8 << 20 };
 
 static struct sessions all;
+static struct http_timeouts timeouts;
 static struct stream_env env;
 static struct ahead ahead;
 static struct http_env http;
@@ -226,7 +227,8 @@ static void connect_pair(void)
 	peer = fds[0];
 	t = tcp_open(fds[1]);
 	ck_assert_ptr_nonnull(t);
-	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }, false), 0);
+	ck_assert_int_eq(
+		stream_conn_open(&env, t, &(struct http_conn){ .timeouts = timeouts }, false), 0);
 }
 
 static struct account_keys keys;
@@ -246,7 +248,7 @@ UNIT_SETUP(setup)
 		.accounts = accounts_new(64, &keys, 64, NULL) };
 	sessions_init(&all, &loop);
 	all.accounts = http.accounts;
-	all.timeouts = (struct session_timeouts){ 5000, 5000, 5000, 5000, 5000 };
+	timeouts = (struct http_timeouts){ 5000, 5000, 5000, 5000, 5000 };
 	ck_assert_int_eq(stream_env_init(&env, &all, 16), 0);
 	ahead_init(&ahead, 1 << 20);
 	env.proto = (struct proto_conf){
@@ -400,7 +402,7 @@ TEST_EACH(file_for_one_that_does_not_read, 2)
 {
 	struct session_look look;
 
-	all.timeouts.send = _i == 0 ? 5000 : 300;
+	only_conn()->session.http.timeouts.send = _i == 0 ? 5000 : 300;
 	begin_file("GET /file HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
 	for (int i = 0; i < 50; i++)
 		ck_assert_int_eq(loop_turn(&loop, 1), 0);
@@ -644,7 +646,8 @@ static void connect_tcp(void)
 	close(listening);
 	t = tcp_open(fd);
 	ck_assert_ptr_nonnull(t);
-	ck_assert_int_eq(stream_conn_open(&env, t, &(struct http_conn){ 0 }, false), 0);
+	ck_assert_int_eq(
+		stream_conn_open(&env, t, &(struct http_conn){ .timeouts = timeouts }, false), 0);
 }
 
 static void still_lent(struct ref *ref)
@@ -837,26 +840,26 @@ TEST(drains_while_young)
 	ck_assert_int_eq(status, 200);
 }
 
-TEST_EACH(timeouts, 4)
+TEST_EACH(timeouts_of_needs, 4)
 {
 	int64_t before = counters->timeouts;
 
 	switch (_i) {
 	case 0: /* the preface never ends */
-		all.timeouts.header = 50;
+		only_conn()->session.http.timeouts.header = 50;
 		ck_assert_int_eq(send(peer, "PRI * ", 6, 0), 6);
 		break;
 	case 1: /* a header section never ends */
-		all.timeouts.header = 50;
+		only_conn()->session.http.timeouts.header = 50;
 		client_send(SIZE_MAX / 2);
 		ck_assert_int_eq(send(peer, "\0\0\5\1\4\0\0\0\1\x82", 10, 0), 10);
 		break;
 	case 2: /* nothing is asked */
-		all.timeouts.keepalive = 50;
+		only_conn()->session.http.timeouts.keepalive = 50;
 		client_send(SIZE_MAX / 2);
 		break;
 	default: /* nothing is read */
-		env.proto.send_ms = all.timeouts.send = 50;
+		only_conn()->session.http.timeouts.send = 50;
 		hold_reading = true;
 		ask("/big");
 		client_send(SIZE_MAX / 2);
