@@ -2,6 +2,8 @@
  * h1_out: from a reply to the bytes of a response in the connection's outq: the head is copied,
  * cached payload goes by reference. RFC 9112, 4, 6 and 7.1.
  */
+#include <stdio.h>
+
 #include "http/reason.h"
 #include "proto/h1.h"
 #include "request/pace.h"
@@ -55,16 +57,28 @@ static inline void put_field(struct text *t, const struct field *f)
 	t->n += n;
 }
 
+/* The whole line; n 0: the status is not registered. */
+static inline struct slice line_of(int status)
+{
+	switch (status) {
+#define REASON(status, reason) \
+	case status: \
+		return SLICE("HTTP/1.1 " #status " " reason "\r\n");
+#include "http/reason.def"
+	default:
+		return (struct slice){ 0 };
+	}
+}
+
 static void put_status(struct text *t, int status)
 {
-	char line[] = "HTTP/1.1 000 ";
+	struct slice line = line_of(status);
+	char other[40];
 
-	line[9] = (char)('0' + status / 100);
-	line[10] = (char)('0' + status / 10 % 10);
-	line[11] = (char)('0' + status % 10);
-	h1_out_put(t, slice_of(line, sizeof(line) - 1));
-	h1_out_put(t, slice_str(reason_of(status)));
-	h1_out_put(t, SLICE("\r\n"));
+	if (line.n == 0)
+		line = slice_of(other,
+			(size_t)sprintf(other, "HTTP/1.1 %d %s\r\n", status, reason_of(status)));
+	h1_out_put(t, line);
 }
 
 /* --- the head --------------------------------------------------------------------------------- */

@@ -26,7 +26,10 @@ static void plain_start(struct h2d_req *req, void *state)
 	ck_assert_ptr_null(h2d_req_header(req, "host", NULL));
 	value.p = h2d_req_header(req, "connection", &value.n);
 	snprintf(connection, sizeof(connection), "%.*s", SLICE_ARG(value));
-	echo_start(req, state);
+	if (slice_eq(req->path, SLICE("/299")))
+		h2d_reply_bytes(req, 299, NULL, "", 0);
+	else
+		echo_start(req, state);
 }
 static const struct h2d_handler fallback = { .name = "echo", .start = plain_start };
 
@@ -202,6 +205,7 @@ static const struct {
 						    "allow: GET, HEAD, OPTIONS\r\n" },
 	{ "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
 						   "allow: GET, HEAD, POST, OPTIONS\r\n" },
+	{ "GET /299 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 299 Successful\r\n" },
 	{ "OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n"
 							  "allow: GET, HEAD, POST, OPTIONS\r\n" },
 };
