@@ -277,7 +277,8 @@ int image_build(struct catalog *c, unsigned slot, uint64_t number, struct built_
 	return 0;
 }
 
-void image_build_let_go(struct built_image *img)
+/* Closes our descriptors, so that life reports when others have closed theirs. */
+static void let_go(struct built_image *img)
 {
 	for (int i = 0; i < IMAGE_FDS; i++) {
 		if (img->fds[i] >= 0)
@@ -291,7 +292,7 @@ void built_image_close(struct built_image *img)
 {
 	if (img->catalog == NULL)
 		return;
-	image_build_let_go(img);
+	let_go(img);
 	if (img->marks != NULL) {
 		img->catalog->images[img->slot].marks = NULL;
 		munmap(img->marks, img->marks_size);
@@ -359,8 +360,7 @@ void publish_fini(struct publish *p)
 
 static void look_and_tick(struct publish *p)
 {
-	/* Read before the check: if this process is stopped in between, the tick covers no more
-	 * than was checked. */
+	/* First: if this process is stopped meanwhile, the tick covers no more than was checked. */
 	uint64_t now = clock_now_ms();
 
 	p->check(p->ctx);
@@ -378,7 +378,7 @@ void publish_tick(struct publish *p)
 	if (i == NULL || i->sent || p->send(p->ctx, &i->image) < 0)
 		return;
 	i->sent = true;
-	image_build_let_go(&i->image);
+	let_go(&i->image);
 }
 
 void publish_midway(struct publish *p)

@@ -38,9 +38,6 @@ static inline void image_build_tick(const struct built_image *img, uint64_t ms)
 	__atomic_store_n(&img->marks->tick_ms, ms, __ATOMIC_RELEASE);
 }
 
-/* Closes our descriptors, so that life reports when others have closed theirs. */
-void image_build_let_go(struct built_image *img);
-
 /* Closes and unmaps the rest, and releases the segments; readers keep theirs. */
 void built_image_close(struct built_image *img);
 

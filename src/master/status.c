@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_read.h"
 #include "base/log.h"
 #include "master/master_state.h"
 
@@ -185,21 +186,16 @@ int status_read(struct status *s, const char *pid_file)
 {
 	char path[PATH_MAX], buf[FILE_MAX + 1];
 	char *save = NULL;
-	size_t n = 0;
-	ssize_t got;
-	int fd;
+	ssize_t n;
 
 	memset(s, 0, sizeof(*s));
 	if (snprintf(path, sizeof(path), "%s.status", pid_file) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	while (n < FILE_MAX && (got = read(fd, buf + n, FILE_MAX - n)) > 0)
-		n += (size_t)got;
-	close(fd);
+	n = file_read(path, buf, FILE_MAX);
+	if (n < 0)
+		return (int)n;
 	buf[n] = '\0';
-	if (n == 0 || buf[n - 1] != '\n' || strlen(buf) != n)
+	if (n == 0 || buf[n - 1] != '\n' || strlen(buf) != (size_t)n)
 		return -EPROTO;
 	for (char *line = strtok_r(buf, "\n", &save); line != NULL;
 		line = strtok_r(NULL, "\n", &save)) {
