@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "tls/tls_staple.h"
-#include "tls/tls_suites.h"
 #include "tls/tls_tickets.h"
 
 struct loader {

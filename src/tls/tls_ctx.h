@@ -21,7 +21,7 @@ struct tls_ctx {
 	bool tls12, tls13; /* versions offered */
 	bool no_tickets;   /* and no other way to resume */
 	bool rejects;      /* refuses unknown names and none: there is no default */
-	/* Lists of tls/tls_suites.h; NULL: h2d's own choice. */
+	/* Lists of words (tls_suites); NULL: h2d's own choice. */
 	const char *ciphers, *groups;
 	struct tls_cert *certs;
 	struct tls_cert *first; /* the default, for clients without a known name */
@@ -41,6 +41,22 @@ struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 
 void tls_ctx_free(struct tls_ctx **ctx);
+
+/*
+ * tls_suites: a server's cipher suites and groups, as lists of OpenSSL's words, "A:B"; "auto" and
+ * NULL are h2d's own choice. The master checks them and sets them in each SSL_CTX.
+ */
+
+/* True if OpenSSL knows each word; else a fault with the first unknown one. */
+bool tls_suites_check(const char *ciphers, struct tls_fault *fault);
+bool tls_suites_check_groups(const char *groups, struct tls_fault *fault);
+
+/*
+ * Suites of TLS 1.3 are the words that begin with "TLS_"; a version that has none in the list keeps
+ * h2d's own. False: OpenSSL accepts none of them.
+ */
+bool tls_suites_use(SSL_CTX *ssl, const char *ciphers);
+bool tls_suites_use_groups(SSL_CTX *ssl, const char *groups);
 
 /*
  * tls: the TLS transport. Records are gathered: ciphertext of one turn leaves in one send(2), and

@@ -1,6 +1,6 @@
 /* check_tls_suites: words of ciphers and groups, those that are none, and what an SSL_CTX has then.
  */
-#include "tls/tls_suites.h"
+#include "tls/tls_ctx.h"
 
 #include <openssl/err.h>
 
