@@ -300,8 +300,8 @@ class Honest(threading.Thread):
 			self.disconnect()
 			return
 		if not right(answer):
-			raise Lost("a wrong answer: %d, %s, %d bytes, %r …" % (answer.status, answer.headers,
-				len(answer.body), answer.body[:60]))
+			raise Lost("a wrong answer: %d, %s, %d bytes, … %r" % (answer.status, answer.headers,
+				len(answer.body), answer.body[-200:]))
 
 	def pause(self):
 		self.connection.pause(random.uniform(0, REST))

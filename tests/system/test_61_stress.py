@@ -161,7 +161,8 @@ def test_stress(h2d, tmp_path):
 
 
 def check(events, found, honest, half):
-	assert not honest["lost"], "%d lost:\n%s" % (len(honest["lost"]), "\n".join(honest["lost"][:20]))
+	assert not honest["lost"], "%d lost:\n%s" % (len(honest["lost"]),
+		"\n".join(honest["lost"][:20] + events.server.log.find(" error .*")[-20:]))
 	assert all(honest["counts"][name] for name in ("small", "condition", "listing", "secret_file", "turning"))
 	assert honest["counts"]["turned"] <= 1 + honest["counts"]["turning"] // 100, honest["counts"]
 	faults = [fault for one in found for fault in one["faults"]]
