@@ -324,14 +324,6 @@ static int read_status(struct signal_wait *w, struct status *s)
 	return rc;
 }
 
-/* Called before the master is searched for. */
-static void signal_wait_init(
-	struct signal_wait *w, struct running_master *master, int signo, bool drains)
-{
-	*w = (struct signal_wait){ .master = master, .signo = signo, .drains = drains };
-	w->status = look_at(w, ".status");
-}
-
 /* Called before the signal is sent. A starting master has written no status yet. False: the status
  * file cannot be read. */
 static bool signal_wait_begin(struct signal_wait *w)
@@ -436,10 +428,10 @@ static int signal_cmd_stop(const struct running_master *m, int signo)
 
 static int signal_cmd_ask(struct running_master *m, int signo, bool wait)
 {
-	struct signal_wait w;
+	struct signal_wait w = { .master = m, .signo = signo, .drains = wait };
 	int rc = 1;
 
-	signal_wait_init(&w, m, signo, wait);
+	w.status = look_at(&w, ".status");
 	if (running_master_find(m)) {
 		if (signo == SIGUSR1)
 			rc = send_signal(m, signo);

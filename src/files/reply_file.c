@@ -173,10 +173,8 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 /* The gate has checked the requested path; index and extensions change it. */
 static bool is_hidden(const struct file_reply *a)
 {
-	const struct site *site = a->req->site;
-
-	return site->hides && a->page_status == 0 &&
-	       site_hides(site_location(site, a->name), a->name);
+	return a->req->site->hides && a->page_status == 0 &&
+	       site_hides(site_location(a->req->site, a->name), a->name);
 }
 
 static void missing(struct file_reply *a, bool dir);

@@ -185,12 +185,6 @@ void ctl_lines_to(int fd)
 
 /* --- a child's end, on its loop --------------------------------------------------------------- */
 
-static void take_message(struct ctl_link *l, const struct ctl_msg *msg, const int *fds, int nfds)
-{
-	for (int i = l->message(l, msg, fds, nfds); i < nfds; i++)
-		close(fds[i]);
-}
-
 static void on_link(struct watch *w, uint32_t events)
 {
 	struct ctl_link *l = LIST_ENTRY(w, struct ctl_link, watch);
@@ -200,7 +194,8 @@ static void on_link(struct watch *w, uint32_t events)
 	(void)events;
 	while ((rc = ctl_recv(w->fd, &msg, fds, &nfds)) > 0 || rc == -EMFILE) {
 		if (rc > 0) {
-			take_message(l, &msg, fds, nfds);
+			for (int i = l->message(l, &msg, fds, nfds); i < nfds; i++)
+				close(fds[i]);
 			continue;
 		}
 		log_error("control message lost: %s; requesting it again", strerror(-rc));

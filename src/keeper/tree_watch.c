@@ -159,14 +159,6 @@ static void on_self(struct tree_watch *w, struct tree_dir *dir, uint32_t mask)
 	}
 }
 
-/* The kernel removed the watch: the directory was deleted, or its file system unmounted. */
-static void on_ignored(struct tree_watch *w, struct tree_mark *mark)
-{
-	LIST_FOREACH(node, &mark->dirs)
-		tree_map_drop(&w->map, LIST_ENTRY(node, struct tree_dir, of_mark));
-	tree_map_remove_mark(&w->map, mark);
-}
-
 static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 {
 	struct tree_mark *mark = tree_map_mark(&w->map, ev->wd);
@@ -185,8 +177,11 @@ static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 		else
 			tell_of(w, TREE_FILE, dir, ev->name);
 	}
-	if (ev->mask & IN_IGNORED)
-		on_ignored(w, mark);
+	if (ev->mask & IN_IGNORED) { /* the directory was deleted, or its file system unmounted */
+		LIST_FOREACH(node, &mark->dirs)
+			tree_map_drop(&w->map, LIST_ENTRY(node, struct tree_dir, of_mark));
+		tree_map_remove_mark(&w->map, mark);
+	}
 }
 
 static void forget_root(struct tree_watch *w, struct watched_root *r)

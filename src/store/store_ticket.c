@@ -100,13 +100,6 @@ static bool read_all(struct store_ticket *t)
 	       t->text[n - 1] == '\0' && text_read(t);
 }
 
-static int write_all(struct store_ticket *t)
-{
-	int rc = memfd_write(t->fd, t->text, (size_t)t->head.text, sizeof(t->head));
-
-	return rc == 0 ? store_ticket_write(t, STORE_TICKET_OPEN) : rc;
-}
-
 int store_ticket_write(struct store_ticket *t, enum store_ticket_stage stage)
 {
 	t->head.stage = stage;
@@ -179,7 +172,9 @@ int store_ticket_create(struct store_ticket *t, const struct store_dir *d, const
 	t->fd = create_file(d, t->token, STORE_DIR_TICKET, MODE);
 	if (t->fd < 0)
 		return t->fd;
-	rc = write_all(t);
+	rc = memfd_write(t->fd, t->text, (size_t)t->head.text, sizeof(t->head));
+	if (rc == 0)
+		rc = store_ticket_write(t, STORE_TICKET_OPEN);
 	/* The client may go to another machine as soon as it knows the upload's URL. */
 	if (rc == 0 && d->shared)
 		rc = store_dir_sync(t->fd);
