@@ -237,10 +237,16 @@ static void check_done(struct job *j)
 	check_end(c, verdict);
 }
 
-static int submit(struct auth_check *c)
+static int submit(struct auth_check *c, void (*work)(struct job *), void (*done)(struct job *),
+	enum job_class class, const char *volume)
 {
-	int rc = offload_submit(c->queue->offload, &c->job);
+	int rc;
 
+	c->job.work = work;
+	c->job.done = done;
+	c->job.class = class;
+	c->job.volume = volume;
+	rc = offload_submit(c->queue->offload, &c->job);
 	if (rc != 0)
 		log_error("password check: %s", strerror(-rc));
 	return rc;
@@ -248,23 +254,14 @@ static int submit(struct auth_check *c)
 
 /* --- the line --- */
 
-static int check_start(struct auth_check *c)
-{
-	c->job.work = check_work;
-	c->job.done = check_done;
-	c->job.class = JOB_PASSWORD;
-	c->job.volume = NULL;
-	c->asked_ns = file_id_ns(clock_wall());
-	return submit(c);
-}
-
 static void start_next(struct auth_queue *queue)
 {
 	struct auth_check *c;
 
 	while ((c = auth_line_next(queue)) != NULL) {
 		auth_check_go(c, AUTH_CHECK_RUN);
-		if (check_start(c) == 0)
+		c->asked_ns = file_id_ns(clock_wall());
+		if (submit(c, check_work, check_done, JOB_PASSWORD, NULL) == 0)
 			continue;
 		c->retry_ms = 0;
 		auth_line_drop(c, AUTH_BROKEN);
@@ -322,18 +319,6 @@ static void look_done(struct job *j)
 	check_end(c, verdict);
 }
 
-static int look_start(struct auth_check *c)
-{
-	c->job.work = look_work;
-	c->job.done = look_done;
-	c->job.class = JOB_FILE;
-	c->job.volume = c->question.file;
-	if (submit(c) != 0)
-		return -1;
-	auth_check_go(c, AUTH_CHECK_LOOK);
-	return 0;
-}
-
 static struct auth_check *check_new(struct auth_queue *queue, const struct auth *auth,
 	const struct auth_basic *who, struct account *account, const uint8_t key[VERDICT_KEY])
 {
@@ -381,7 +366,10 @@ static enum auth_verdict check_begin(struct auth_check *c, const struct verdict 
 	list_append(&c->queue->checks, &c->node);
 	if (known != NULL) {
 		c->verdict = *known;
-		return look_start(c) == 0 ? AUTH_LATER : AUTH_BROKEN;
+		if (submit(c, look_work, look_done, JOB_FILE, c->question.file) != 0)
+			return AUTH_BROKEN;
+		auth_check_go(c, AUTH_CHECK_LOOK);
+		return AUTH_LATER;
 	}
 	return auth_line_join(c);
 }

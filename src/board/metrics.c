@@ -33,26 +33,8 @@ static void put_number(struct metrics_out *o, const char *name, const char *help
 
 /* --- of the whole server ---------------------------------------------------------------------- */
 
-static void put_build(struct metrics_out *o)
-{
-	const struct metrics_label labels[] = { { "version", SLICE(PACKAGE_VERSION) },
-		{ "build", slice_str(build_id()) } };
-
-	metrics_family(o, METRICS_INFO, "build", "version and build of the server");
-	metrics_sample(o, labels, 2, 1);
-}
-
-/* The name joins it with all other metrics of the same target, group_left(instance_name); also
- * present without one, because a join with a missing series is empty. */
-static void put_machine(struct metrics_out *o, const struct board_head *h)
-{
-	const struct metrics_label label = { "instance_name", slice_str(h->instance_name) };
-
-	metrics_family(o, METRICS_INFO, "machine", "name of this machine (instance-name)");
-	metrics_sample(o, &label, 1, 1);
-}
-
-static void put_health(struct metrics_out *o, const struct board_head *h)
+static void put_health(
+	struct metrics_out *o, const struct board_head *h, const struct board_view *v)
 {
 	uint32_t facts = BOARD_LOAD(h->health);
 
@@ -61,10 +43,6 @@ static void put_health(struct metrics_out *o, const struct board_head *h)
 		metrics_sample(o,
 			&(struct metrics_label){ "reason", slice_str(board_health_words[i]) }, 1,
 			facts >> i & 1);
-}
-
-static void put_states(struct metrics_out *o, const struct board_view *v)
-{
 	metrics_family(o, METRICS_GAUGE, "workers", "worker processes, by state");
 	for (uint32_t i = 0; i < BOARD_STATES; i++)
 		metrics_sample(o,
@@ -76,6 +54,16 @@ static void put_states(struct metrics_out *o, const struct board_view *v)
 static void put_head(
 	struct metrics_out *o, const struct board_head *h, const struct metrics_facts *facts)
 {
+	const struct metrics_label build[] = { { "version", SLICE(PACKAGE_VERSION) },
+		{ "build", slice_str(build_id()) } };
+	/* Joins it with all other metrics of the same target, group_left(instance_name); also
+	 * present without a name, because a join with a missing series is empty. */
+	const struct metrics_label machine = { "instance_name", slice_str(h->instance_name) };
+
+	metrics_family(o, METRICS_INFO, "build", "version and build of the server");
+	metrics_sample(o, build, 2, 1);
+	metrics_family(o, METRICS_INFO, "machine", "name of this machine (instance-name)");
+	metrics_sample(o, &machine, 1, 1);
 	put_number(o, "start_time_seconds", "start of the master, in seconds since 1970",
 		BOARD_LOAD(h->started));
 	put_number(
@@ -218,19 +206,6 @@ static void put_use(
 
 /* --- by server -------------------------------------------------------------------------------- */
 
-static void put_responses(struct metrics_out *o, const struct server_titles *titles, unsigned n,
-	const struct server_counts *counts)
-{
-	metrics_family(o, METRICS_COUNTER, "server_responses",
-		"requests, by server and status class; none: without a response");
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
-			metrics_sample(o,
-				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
-					{ "class", slice_str(route_times_class(c)) } },
-				2, counts->v[i].responses[c]);
-}
-
 static void put_servers(
 	struct metrics_out *o, const struct server_titles *titles, const struct board_view *v)
 {
@@ -238,7 +213,14 @@ static void put_servers(
 
 	if (n == 0)
 		return;
-	put_responses(o, titles, n, &v->servers);
+	metrics_family(o, METRICS_COUNTER, "server_responses",
+		"requests, by server and status class; none: without a response");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
+			metrics_sample(o,
+				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
+					{ "class", slice_str(route_times_class(c)) } },
+				2, v->servers.v[i].responses[c]);
 	metrics_family(
 		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies, by server");
 	for (unsigned i = 0; i < n; i++)
@@ -334,12 +316,9 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 		t->failed = true;
 		return;
 	}
-	put_build(&o);
-	put_machine(&o, &b->head);
 	put_head(&o, &b->head, facts);
 	put_certificates(&o, facts->sites);
-	put_health(&o, &b->head);
-	put_states(&o, v);
+	put_health(&o, &b->head, v);
 	put_counts(&o, &b->head);
 	put_counters(&o, v);
 	put_images(&o, v);

@@ -188,22 +188,16 @@ static void put_handler_histogram(
 	json_end(t, '}');
 }
 
-static void read_handlers(const struct board *b, struct handler_counts *sum)
-{
-	const struct board_slot *s;
-
-	handler_counts_add(sum, &b->head.retired_handlers);
-	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
-		handler_counts_add(sum, &s->handlers);
-}
-
 static void put_handlers(struct strbuf *t, const struct board *b)
 {
 	struct handler_counts sum = { 0 };
+	const struct board_slot *s;
 
 	if (handler_metrics.n == 0)
 		return;
-	read_handlers(b, &sum);
+	handler_counts_add(&sum, &b->head.retired_handlers);
+	for (unsigned i = 0; (s = board_next(b, &i)) != NULL;)
+		handler_counts_add(&sum, &s->handlers);
 	json_begin(t, "handlers", '{');
 	for (unsigned i = 0; i < handler_metrics.n; i++) {
 		const struct handler_metric *row = &handler_metrics.rows[i];

@@ -137,26 +137,18 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 	return l;
 }
 
-/* Takes the place's own sockets, and its inbox: the acceptor's listeners, without descriptors here,
- * leave room for that. */
-static void take_sockets(struct loan *l)
-{
-	const struct child *from = l->from;
-
-	l->sockets = gen_listeners(from, &l->n);
-	keep_own(l);
-	if (l->sockets != NULL && has_inbox(from))
-		add_inbox(l, from->gen->inboxes.ends[from->slot][0]);
-}
-
-/* False: memory is out. */
+/* Lends the place's own sockets, and its inbox: the acceptor's listeners, without descriptors here,
+ * leave room for that. False: memory is out. */
 static bool lend(const struct child *from, struct child *to)
 {
 	struct loan *l = loan_new(from, to);
 
 	if (l == NULL)
 		return false;
-	take_sockets(l);
+	l->sockets = gen_listeners(from, &l->n);
+	keep_own(l);
+	if (l->sockets != NULL && has_inbox(from))
+		add_inbox(l, from->gen->inboxes.ends[from->slot][0]);
 	child_send(to, DUE_LOANS);
 	return true;
 }
@@ -209,16 +201,6 @@ static void move_on(struct loan *l, const struct gen *g)
 		go_on(l);
 	else if (!l->ending && find_neighbour(g, l->from) != NULL)
 		loan_end(l);
-}
-
-static void offer(const struct child *from)
-{
-	struct loan *l = loan_find(from->gen, from, NULL);
-
-	if (l == NULL)
-		offer_to_neighbour(from);
-	else
-		move_on(l, from->gen);
 }
 
 /* Offers an acceptor's sockets to all workers: a single one would get all clients until the
@@ -287,14 +269,17 @@ static bool takes_over(const struct gen *g, const struct gen *old)
 	       gen_closing(old, &g->master->sockets) == 0;
 }
 
-static void offer_inbox(const struct gen *g, const struct child *from)
+/* Offers it in g: its sockets, or of another generation only its inbox. */
+static void offer(const struct gen *g, const struct child *from)
 {
 	struct loan *l = loan_find(g, from, NULL);
 
-	if (l == NULL)
-		lend_inbox(g, from);
-	else
+	if (l != NULL)
 		move_on(l, g);
+	else if (from->gen == g)
+		offer_to_neighbour(from);
+	else
+		lend_inbox(g, from);
 }
 
 static void offer_inboxes(const struct gen *g)
@@ -306,7 +291,7 @@ static void offer_inboxes(const struct gen *g)
 			continue;
 		GEN_FOREACH(c, old)
 			if (has_inbox(c))
-				offer_inbox(g, c);
+				offer(g, c);
 	}
 }
 
@@ -335,7 +320,7 @@ void loan_offer(struct gen *g)
 		if (is_away(c) && accepts_for_all(c))
 			offer_to_all(c);
 		else if (is_away(c) && c->kind->gets & CHILD_LISTENERS)
-			offer(c);
+			offer(g, c);
 	}
 	offer_inboxes(g);
 }

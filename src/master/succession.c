@@ -257,16 +257,6 @@ static void take_two(struct passed *p, const char *name, int fds[2])
 	fds[1] = passed_take(p, name);
 }
 
-static void take_pairs(struct master *m, struct passed *p)
-{
-	int reign[2];
-
-	take_two(p, REIGN, reign);
-	drain_inherit(m, reign[0], reign[1]);
-	take_two(p, DOUBTS, m->doubts.pair);
-	m->doubts.keeper = passed_take(p, KEEPER);
-}
-
 static int refuse_upgrade(struct master *m, const char *why)
 {
 	fprintf(stderr, "h2d: upgrade: %s\n", why);
@@ -277,7 +267,7 @@ static int refuse_upgrade(struct master *m, const char *why)
 int succession_take(struct master *m, struct passed *p)
 {
 	const char *variable = getenv(VARIABLE), *wrong;
-	int channel = passed_take(p, UPGRADE_CHANNEL);
+	int channel = passed_take(p, UPGRADE_CHANNEL), reign[2];
 
 	if (variable == NULL && channel < 0) {
 		sockets_inherit(&m->sockets, p, false);
@@ -291,7 +281,10 @@ int succession_take(struct master *m, struct passed *p)
 	if (wrong != NULL)
 		return refuse_upgrade(m, wrong);
 	take_tickets(p);
-	take_pairs(m, p);
+	take_two(p, REIGN, reign);
+	drain_inherit(m, reign[0], reign[1]);
+	take_two(p, DOUBTS, m->doubts.pair);
+	m->doubts.keeper = passed_take(p, KEEPER);
 	sockets_inherit(&m->sockets, p, true);
 	master_go(m, MASTER_HEIR);
 	log_notice("taking over from process %d", (int)m->upgrade.pid);
