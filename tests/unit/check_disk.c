@@ -1,5 +1,4 @@
 /* check_disk: files read in pieces, and what happens to them and to their requests meanwhile. */
-#include <pthread.h>
 #include <sys/resource.h>
 
 #include "files_unit.h"

@@ -3,7 +3,6 @@
 #include "server/dispatch.h"
 
 #include <netinet/in.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 
 #include "ipc/ctl.h"

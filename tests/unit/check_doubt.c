@@ -3,7 +3,6 @@
  * marked when the answer comes, and no keeper, whatever happens to it, delays an answer for longer
  * than its image is used.
  */
-#include <poll.h>
 
 #include "base/clock.h"
 #include "base/counters.h"

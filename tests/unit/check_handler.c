@@ -9,7 +9,6 @@
 #include "loop_unit.h"
 #include "req_unit.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 
 int __real_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);

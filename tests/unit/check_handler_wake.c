@@ -5,8 +5,6 @@
 #include "loop_unit.h"
 #include "req_unit.h"
 
-#include <pthread.h>
-
 static struct api api;
 static struct h2d_waker *waker;
 static int wakes, again; /* so many calls wake once more from inside */

@@ -1,7 +1,6 @@
 /* check_image_build: scan and reader: all of a tree, nothing that leaves it, nothing that is no
  * file; and what changed. */
 #include <linux/magic.h>
-#include <sys/un.h>
 #include <sys/vfs.h>
 
 #include "image_build_unit.h"
@@ -579,23 +578,37 @@ TEST(another_directory_while_it_is_read)
 	stop(&img);
 }
 
-TEST(root_appears_and_moves)
+/* An image of a root that is the link "current", perhaps to r1, a directory. */
+static void build_linked(struct built_image *img)
 {
-	struct built_image img, next;
-	struct image_head *h;
-	char link[300];
+	static char link[300];
 
 	snprintf(link, sizeof(link), "%s/current", tree);
-	tree_dir("r1");
-	tree_dir("r2");
 	tree_text("r1/a", "first");
-	tree_text("r2/a", "second");
-	tree_text("r2/b", "second");
 	configure(1 << 20, 1 << 16);
 	roots[1].root = link;
 	unit_build_start(&b, &conf);
 	unit_build_work(&b);
-	ck_assert_int_eq(image_build(&b.catalog, 0, ++number, &img), 0);
+	ck_assert_int_eq(image_build(&b.catalog, 0, ++number, img), 0);
+}
+
+static void swap_root(void)
+{
+	tree_link("r2", "next");
+	ck_assert_int_eq(rename(tree_path("next"), tree_path("current")), 0);
+	change(TREE_ROOT, "/");
+}
+
+TEST(root_appears_and_moves)
+{
+	struct built_image img, next;
+	struct image_head *h;
+
+	tree_dir("r1");
+	tree_dir("r2");
+	tree_text("r2/a", "second");
+	tree_text("r2/b", "second");
+	build_linked(&img);
 	ck_assert_uint_eq(img.nentries, 0);
 	built_image_close(&img);
 
@@ -608,9 +621,7 @@ TEST(root_appears_and_moves)
 	h = index_of(&img);
 	expect(&img, h, "/a", "first", "application/octet-stream");
 
-	tree_link("r2", "next");
-	ck_assert_int_eq(rename(tree_path("next"), tree_path("current")), 0);
-	change(TREE_ROOT, "/");
+	swap_root();
 	ck_assert(is_stale(&img, h, "/a"));
 	free(h);
 	unit_build_work(&b);
@@ -642,22 +653,13 @@ static void look_at_root(void *ctx)
 TEST(root_moves_once)
 {
 	struct built_image img;
-	char link[300];
 
-	snprintf(link, sizeof(link), "%s/current", tree);
 	tree_dir("r1");
 	tree_dir("r2");
-	tree_text("r1/a", "first");
 	tree_text("r1/b", "first");
 	tree_link("r1", "current");
-	configure(1 << 20, 1 << 16);
-	roots[1].root = link;
-	unit_build_start(&b, &conf);
-	unit_build_work(&b);
-	ck_assert_int_eq(image_build(&b.catalog, 0, ++number, &img), 0);
-	tree_link("r2", "next");
-	ck_assert_int_eq(rename(tree_path("next"), tree_path("current")), 0);
-	change(TREE_ROOT, "/");
+	build_linked(&img);
+	swap_root();
 	b.catalog.pause = (struct pause){ .fn = look_at_root, .steps = PAUSE_STEPS - 1 };
 	unit_build_work(&b);
 	b.catalog.pause.fn = NULL;

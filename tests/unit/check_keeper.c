@@ -2,7 +2,6 @@
  * check_keeper: the keeper as a process of its own: it publishes, ticks,
  * compresses, starts warm, waits for those who hold images, and leaves when told.
  */
-#include <poll.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"

@@ -4,9 +4,7 @@
  */
 #include "net/listener.h"
 
-#include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 
 #include "fds_unit.h"
 #include "tree_unit.h"

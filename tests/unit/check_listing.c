@@ -25,10 +25,9 @@ UNIT_TEARDOWN(teardown)
 	ck_assert_int_eq(counters->listing_bytes, 0);
 }
 
-/* The page of path; the caller frees it. */
-static char *get(const char *path, const char *name, const char *value)
+/* The page that req has at its end, read in pieces of step bytes; the caller frees it. */
+static char *page_of(struct h2d_req *req, size_t step)
 {
-	struct h2d_req *req = unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, path, name, value);
 	size_t n, at = 0;
 	char *page;
 
@@ -37,9 +36,15 @@ static char *get(const char *path, const char *name, const char *value)
 	n = req->reply.body.left;
 	page = calloc(1, n + 1);
 	while (at < n)
-		at += (size_t)unit_read(req, page + at, n - at < 20000 ? n - at : 20000);
+		at += (size_t)unit_read(req, page + at, n - at < step ? n - at : step);
 	unit_end(req);
 	return page;
+}
+
+/* The page of path; the caller frees it. */
+static char *get(const char *path, const char *name, const char *value)
+{
+	return page_of(unit_ask(H2D_GET, H2D_DOCUMENT_ROOT, path, name, value), 20000);
 }
 
 static void expect(const char *page, const char *href, bool there)
@@ -316,18 +321,10 @@ static struct h2d_req *ask(const char *query)
 
 static void expect_all(struct h2d_req *req, const char *href)
 {
-	size_t n, at = 0;
-	char *page;
+	char *page = page_of(req, 500);
 
-	unit_wait(req);
-	ck_assert_int_eq(req->reply.status, 200);
-	n = req->reply.body.left;
-	page = calloc(1, n + 1);
-	while (at < n)
-		at += (size_t)unit_read(req, page + at, n - at < 500 ? n - at : 500);
 	expect(page, href, true);
 	free(page);
-	unit_end(req);
 }
 
 /* A thread reads the directory once for all who asked before it began, and holds it once. */

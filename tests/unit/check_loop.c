@@ -5,7 +5,6 @@
  */
 #include "event/loop.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/un.h>
 
 #include "base/log.h"
 #include "fds_unit.h"

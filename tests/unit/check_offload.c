@@ -5,7 +5,6 @@
 #include "event/offload.h"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <semaphore.h>
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * and a clock that stands still. Every order of UP, death, HUP, QUIT and deadline that matters, a
  * HUP during a reload, and a third kind of process that is nothing but a row.
  */
-#include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -5,7 +5,6 @@
  */
 #include "net/reuseport.h"
 
-#include <poll.h>
 #include <sched.h>
 
 #include "net/listener.h"

@@ -3,7 +3,6 @@
  */
 #include "cli/signal_cmd.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "machine/pidfile.h"

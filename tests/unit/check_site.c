@@ -1,8 +1,6 @@
 /* check_site: which server block answers a name, and which location a path. */
 #include "rules/site.h"
 
-#include <limits.h>
-
 #include "http/authority.h"
 #include "share/access.h"
 #include "unit.h"

@@ -3,7 +3,6 @@
  * FS_IOC_GETFLAGS say is this test's (linked with --wrap).
  */
 
-#include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdarg.h>

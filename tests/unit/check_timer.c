@@ -4,8 +4,6 @@
  */
 #include "event/loop.h"
 
-#include <limits.h>
-
 #include "unit.h"
 
 /* libcheck's own assertions tell the parent each time they hold: too slow by the million. */

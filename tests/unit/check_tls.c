@@ -5,9 +5,7 @@
  */
 #include "tls/tls_ctx.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
-#include <poll.h>
 
 #include "base/clock.h"
 #include "base/counters.h"

@@ -94,7 +94,6 @@ static void mix_process(const void *process, const void *unused)
 	const struct process *p = process;
 	uint64_t sum = 0;
 
-	(void)unused;
 	mix(p->serves | p->drains << 1 | p->ends << 2 | p->nheld << 4);
 	mix(p->side |
 		mirror(p->place->slot, p->place->kind->numbered ? p->place->gen->nworkers : 0)

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -89,21 +91,18 @@ static char conf_path[32] = "/tmp/h2d-model-XXXXXX";
 /* The kernel's list is shared by all copies of the world, and nobody waits for it. */
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	(void)epfd, (void)op, (void)fd, (void)event;
 	return 0;
 }
 
 /* Nobody waits here either: who is killed has ended when pidfd_send_signal() returns. */
 int poll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	(void)timeout;
 	return ppoll(fds, nfds, &(struct timespec){ 0 }, NULL);
 }
 
 /* A descriptor that becomes readable at the end of the new master. */
 int pidfd_open(pid_t pid, unsigned flags)
 {
-	(void)pid, (void)flags;
 	return eventfd(0, EFD_CLOEXEC);
 }
 
@@ -169,7 +168,6 @@ static pid_t fake_spawn(struct child *c, int *ctl)
 
 static int fake_kill(pid_t pid, int signo)
 {
-	(void)signo;
 	processes[pid - FIRST_PID].ends = true;
 	return 0;
 }
@@ -233,7 +231,6 @@ static void hear(struct process *p)
 
 static int no_run(const struct gifts *gifts)
 {
-	(void)gifts;
 	return 0;
 }
 
@@ -368,7 +365,6 @@ static int fake_start(struct upgrade *u, const struct program *program, const st
 	char text[MESSAGE];
 	int ends[2];
 
-	(void)program;
 	if (new->life == LIFE_READY || new->life == LIFE_RUNS)
 		return -EAGAIN;
 	master_make(side_of(&new->m));
@@ -419,7 +415,6 @@ static void end_channel(struct watch *w)
 /* A channel that is shut would be shut in all copies of the world; none has a message in it. */
 int shutdown(int fd, int how)
 {
-	(void)how;
 	for (unsigned i = 0; i < SIDES; i++)
 		if (sides[i].m.upgrade.channel.fd == fd)
 			end_channel(&sides[i].m.upgrade.channel);
@@ -474,7 +469,6 @@ static void side_over(unsigned side, bool killed)
 /* The one that the old master started is meant: it has no other. */
 int pidfd_send_signal(int pidfd, int signo, siginfo_t *info, unsigned flags)
 {
-	(void)info, (void)flags;
 	for (unsigned i = 0; i < SIDES; i++)
 		if (sides[i].m.upgrade.process.fd == pidfd && sides[!i].life != LIFE_OVER &&
 			signo == SIGKILL)

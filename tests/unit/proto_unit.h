@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +35,6 @@ static inline bool proto_over(const struct proto *p)
 
 static inline void proto_unit_wake(struct proto_host *h)
 {
-	(void)h;
 	wakes++;
 }
 
@@ -118,7 +119,6 @@ static bool upload_consumes = true, upload_pauses;
 
 static inline void count_gone(struct h2d_req *req, void *state)
 {
-	(void)state;
 	if (held == req)
 		held = NULL;
 	gone++;
@@ -126,7 +126,6 @@ static inline void count_gone(struct h2d_req *req, void *state)
 
 static inline void hello_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	h2d_reply_bytes(req, 200, "text/plain", "hello", 5);
 }
 static const struct h2d_handler hello = {
@@ -136,7 +135,6 @@ static const struct h2d_handler hello = {
 /* Twice 17 bytes; in front of the second ones it waits. */
 static inline ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t cap)
 {
-	(void)state, (void)cap;
 	fills++;
 	if (fills == fail_at)
 		return H2D_FAIL;
@@ -151,7 +149,6 @@ static inline ssize_t fill(struct h2d_req *req, void *state, char *buf, size_t c
 }
 static inline void stream_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	h2d_reply_stream(req, 200, "text/plain", fill);
 }
 static const struct h2d_handler stream = {
@@ -161,14 +158,12 @@ static const struct h2d_handler stream = {
 /* Answers with the number of bytes that it got. */
 static inline void upload_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	uploading = req;
 	if (upload_pauses)
 		h2d_body_pause(req);
 }
 static inline void upload_body(struct h2d_req *req, void *state, const char *data, size_t len)
 {
-	(void)data;
 	*(size_t *)state += len;
 	if (upload_consumes)
 		h2d_consume(req, len);
@@ -191,7 +186,6 @@ static const struct h2d_handler upload = { .name = "upload",
 
 static inline void later_start(struct h2d_req *req, void *state)
 {
-	(void)state;
 	held = req;
 }
 static const struct h2d_handler later = {
@@ -206,7 +200,6 @@ static inline void echo_start(struct h2d_req *req, void *state)
 	const char *query = h2d_req_query(req, &q);
 	char text[200];
 
-	(void)state;
 	snprintf(text, sizeof(text), "%.*s %.*s %.*s", (int)n, authority, (int)k, path, (int)q,
 		query);
 	h2d_reply_bytes(req, 200, NULL, text, strlen(text));
@@ -216,7 +209,6 @@ static const struct h2d_handler echo = { .name = "echo", .start = echo_start };
 /* Answers by a source with bytes that a sum of the body's leads to. */
 static inline void sum_start(struct h2d_req *req, void *state)
 {
-	(void)req, (void)state;
 }
 static inline void sum_body(struct h2d_req *req, void *state, const char *data, size_t len)
 {
@@ -228,14 +220,12 @@ static inline ssize_t sum_fill(struct h2d_req *req, void *state, char *buf, size
 {
 	uint32_t *sum = state;
 
-	(void)req, (void)cap;
 	buf[0] = (char)*sum;
 	*sum >>= 3;
 	return *sum != 0;
 }
 static inline void sum_end(struct h2d_req *req, void *state)
 {
-	(void)state;
 	h2d_reply_stream(req, 200, "text/plain", sum_fill);
 }
 static const struct h2d_handler summing = { .name = "summing",

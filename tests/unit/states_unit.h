@@ -5,18 +5,9 @@
  */
 #pragma once
 
-#include "base/states.h"
-
-#include <check.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/assert.h"
+#include "base/states.h"
+#include "unit.h"
 
 enum { STATES_UNIT_WORDS = 400 };
 
