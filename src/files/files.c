@@ -193,6 +193,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 		f->charsets[i] = slice_str(conf->roots[i].charset);
 	list_init(&f->mapping);
 	listings_init(&f->listings, o, conf->codings);
+	budget_init(&f->archives, ACCOUNT_ARCHIVES, ARCHIVES_MAX, ARCHIVES_LEAST, 1);
 	segment_maps_init(&f->segments, o);
 	f->segments.copied_max = ORPHAN_COPIES_MAX;
 	rc = doubt_client_init(&f->doubts, l);

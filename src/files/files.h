@@ -18,6 +18,7 @@
 #include "image/doc_root.h"
 #include "image/image.h"
 #include "image/segment_map.h"
+#include "share/account.h"
 
 /*
  * coding_memo: results of coding_choose() for the few accept-encoding headers that a worker's
@@ -125,6 +126,7 @@ struct files {
 	struct coding_memo memo; /* choices for clients */
 	struct disk *disk;
 	struct listings listings;
+	struct budget archives; /* under way */
 	struct doubt_client doubts;
 	struct segment_maps segments;
 	struct image_map *image; /* for new requests, NULL: none */

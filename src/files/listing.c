@@ -110,17 +110,21 @@ static const struct body_ops listing_ops = {
 
 /* --- the reply -------------------------------------------------------------------------------- */
 
-static void reply_failed(struct h2d_req *req, const char *path, int rc)
+void listing_refuse(struct h2d_req *req, const char *what, const char *path, int rc)
 {
 	int status = ERR_NO_MEMORY->status;
 
 	if (reply_disk_is_missing(rc)) {
 		status = 404;
 	} else if (rc == -EACCES || rc == -EPERM) {
-		log_peer(LEVEL_INFO, "listing %s: %s; sending 403", path, strerror(-rc));
+		log_peer(LEVEL_INFO, "%s %s: %s; sending 403", what, path, strerror(-rc));
+		status = 403;
+	} else if (rc == -E2BIG) {
+		log_peer(LEVEL_WARN, "%s %s: too many files or directories; sending 403", what,
+			path);
 		status = 403;
 	} else {
-		log_peer(LEVEL_ERROR, "listing %s: %s; sending 503", path, strerror(-rc));
+		log_peer(LEVEL_ERROR, "%s %s: %s; sending 503", what, path, strerror(-rc));
 	}
 	reply_conditional_error(req, status);
 }
@@ -204,7 +208,7 @@ static void got(struct listing_reader *r, int result)
 			result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&r->text->etag));
 		req_resume(l->req);
 	} else if (result != 0) {
-		reply_failed(l->req, l->path, result);
+		listing_refuse(l->req, "listing", l->path, result);
 	} else {
 		l->etag = r->text->etag;
 		reply_listing(l->req, l);
@@ -329,6 +333,7 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 		.spelled = site_spelling_matters(req->site, path),
 		.links = links,
 		.location = req->location,
+		.open = "",
 		.order = listing_page_order(req->query),
 		.json = json,
 		.readme = may_show_readme(req, path),
@@ -353,5 +358,5 @@ void listing_reply(struct h2d_req *req, struct listings *all, const char *root, 
 	*b = (struct body){ .ops = &listing_ops, .req = req, .src = l };
 	rc = listing_text_ask(all, &l->reader);
 	if (rc < 0)
-		reply_failed(req, l->path, rc);
+		listing_refuse(req, "listing", l->path, rc);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "event/offload.h"
+#include "files/archive.h"
 #include "files/listing_page.h"
 #include "http/coding.h"
 #include "image/etag.h"
@@ -47,6 +48,12 @@ struct listing_key {
 	bool json;
 	bool readme; /* a file README may be shown */
 	enum coding coding;
+	/* The format of an archive, and '1' in open for each location of site whose files it may
+	 * have, the server's own last. Else ARCHIVE_NONE and "". */
+	enum archive_kind archive;
+	const char *open;
+	const struct site *site;
+	const struct doc_root *tree;
 };
 
 struct listing_text {
@@ -60,7 +67,9 @@ struct listing_text {
 	bool made;
 	int result; /* of the job: 0, or -errno */
 	struct listing_key key;
-	struct strbuf bytes; /* in key.coding */
+	struct strbuf bytes;      /* in key.coding */
+	struct archive_list list; /* instead, of an archive */
+	size_t room;              /* bytes of memory of either */
 	struct etag etag;
 	bool cut; /* there are more entries */
 	char path[];
@@ -103,3 +112,7 @@ int listing_make(struct listing_text *t);
  */
 void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
 	unsigned links);
+
+/* Answers req with the error of its directory path that could not be read as what: 404, 403 or
+ * 503. */
+void listing_refuse(struct h2d_req *req, const char *what, const char *path, int rc);

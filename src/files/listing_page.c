@@ -12,6 +12,7 @@
 
 #include "base/human.h"
 #include "base/json.h"
+#include "files/archive.h"
 #include "http/page.h"
 #include "src/files/page_parts.h"
 
@@ -282,6 +283,21 @@ static void summary(const struct listing_page *page, unsigned shown, struct strb
 			dirs == 1 ? "y" : "ies", shown - dirs, shown - dirs == 1 ? "" : "s");
 }
 
+static void archives(unsigned kinds, struct strbuf *t)
+{
+	const char *before = "<p>Download all:";
+
+	for (enum archive_kind kind = ARCHIVE_NONE + 1; kind < ARCHIVE_KINDS; kind++)
+		if (kinds >> kind & 1) {
+			const char *name = archive_formats[kind].name.p;
+
+			strbuf_printf(t, "%s <a href=\"?archive=%s\">%s</a>", before, name, name);
+			before = "";
+		}
+	if (kinds != 0)
+		strbuf_add(t, SLICE("</p>\n"));
+}
+
 /* Unchanged; of the control characters, only newlines and tabs are kept. */
 static void readme(struct slice text, struct strbuf *t)
 {
@@ -343,6 +359,7 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	}
 	strbuf_add(t, SLICE("</tbody>\n</table>\n"));
 	summary(page, i, t);
+	archives(page->archives, t);
 	if (page->readme.n > 0)
 		readme(slice_of(page->readme.p, page->readme.n), t);
 	strbuf_add(t, SLICE("</main>\n</body>\n</html>\n"));

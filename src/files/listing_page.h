@@ -23,6 +23,7 @@ struct listing_entry {
 struct listing_page {
 	struct slice path;   /* decoded, begins and ends with "/" */
 	struct slice action; /* of the form for uploads; n 0: none */
+	unsigned archives;   /* 1 << enum archive_kind: links to them */
 	struct listing_order order;
 	struct listing_entry *entries;
 	unsigned n;

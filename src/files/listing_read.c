@@ -234,6 +234,7 @@ int listing_make(struct listing_text *t)
 	struct listing_page page = {
 		.path = slice_str(t->key.path),
 		.action = slice_str(t->key.action),
+		.archives = t->key.location->archives,
 		.order = t->key.order,
 	};
 	int rc = read_dir(&t->key, &t->job, &page);

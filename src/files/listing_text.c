@@ -25,6 +25,7 @@ void listings_init(struct listings *all, struct offload *o, unsigned codings)
 static void free_text(struct listing_text *t)
 {
 	strbuf_fini(&t->bytes);
+	archive_list_fini(&t->list);
 	free(t);
 }
 
@@ -34,7 +35,7 @@ static void drop_if_unread(struct listing_text *t)
 	if (t->held || !list_empty(&t->readers))
 		return;
 	if (t->made)
-		COUNT(listing_bytes, -(int64_t)t->bytes.cap);
+		COUNT(listing_bytes, -(int64_t)t->room);
 	list_remove(&t->node);
 	if (!t->busy || offload_cancel(t->all->offload, &t->job))
 		free_text(t);
@@ -46,10 +47,10 @@ static void drop_if_unread(struct listing_text *t)
 static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 {
 	if (conn == NULL)
-		return t->bytes.cap;
+		return t->room;
 	LIST_FOREACH(node, &t->readers)
 		if (reader_of(node)->conn == conn)
-			return t->bytes.cap;
+			return t->room;
 	return 0;
 }
 
@@ -68,7 +69,7 @@ static void let_go(struct listing_text *t, const struct http_conn *conn)
 /* Frees pages of conn or (NULL) of all, least recently sent first, until t has that room. */
 static void make_room(const struct listing_text *t, const struct http_conn *conn, size_t share)
 {
-	size_t have = t->bytes.cap;
+	size_t have = t->room;
 
 	LIST_FOREACH(node, &t->all->pages)
 		have += weight(LIST_ENTRY(node, struct listing_text, node), conn);
@@ -93,7 +94,10 @@ static void make_text(struct job *j)
 	struct listing_text *t = LIST_ENTRY(j, struct listing_text, job);
 
 	__atomic_store_n(&t->begun, true, __ATOMIC_SEQ_CST);
-	t->result = listing_make(t);
+	t->result = t->key.archive == ARCHIVE_NONE
+			    ? listing_make(t)
+			    : archive_list_make(&t->key, j, &t->list, &t->etag);
+	t->room = t->bytes.cap + archive_list_room(&t->list);
 }
 
 static void deliver(struct listing_reader *r, struct listing_text *t)
@@ -126,7 +130,7 @@ static void text_made(struct job *j)
 	if (t->made) {
 		make_room(t, NULL, LISTING_MEMORY);
 		list_append(&t->all->pages, &t->node);
-		COUNT(listing_bytes, (int64_t)t->bytes.cap);
+		COUNT(listing_bytes, (int64_t)t->room);
 	}
 	list_init(&waiting);
 	list_splice(&waiting, &t->readers);
@@ -144,7 +148,8 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
 	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
 	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
-	       a->links == b->links && a->coding == b->coding;
+	       a->links == b->links && a->coding == b->coding && a->archive == b->archive &&
+	       a->site == b->site && strcmp(a->open, b->open) == 0;
 }
 
 /* True if t is the first of its connection in line, so that its turn is the earliest. */
@@ -176,8 +181,8 @@ static struct listing_text *create_text(struct listings *all, const struct listi
 {
 	const struct listing_key *key = &r->key;
 	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
-	size_t naction = strlen(key->action) + 1;
-	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction);
+	size_t naction = strlen(key->action) + 1, nopen = strlen(key->open) + 1;
+	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction + nopen);
 
 	if (t == NULL)
 		return NULL;
@@ -187,6 +192,7 @@ static struct listing_text *create_text(struct listings *all, const struct listi
 	t->key.path = memcpy(t->path, key->path, npath);
 	t->key.root = memcpy(t->path + npath, key->root, nroot);
 	t->key.action = memcpy(t->path + npath + nroot, key->action, naction);
+	t->key.open = memcpy(t->path + npath + nroot + naction, key->open, nopen);
 	t->job = (struct job){ .work = make_text,
 		.done = text_made,
 		.class = JOB_LISTING,

@@ -76,7 +76,7 @@ static int add_fields(struct h2d_req *req, const struct reply_conditional *r, in
 	 * clock. */
 	if (r->mtime <= req->env->date_s)
 		rc |= reply_add(req, SLICE("last-modified"), r->last_modified);
-	rc |= reply_add(req, SLICE("accept-ranges"), SLICE("bytes"));
+	rc |= reply_add(req, SLICE("accept-ranges"), r->whole ? SLICE("none") : SLICE("bytes"));
 	if (r->varies)
 		rc |= add_vary(req);
 	return rc;

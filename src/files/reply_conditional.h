@@ -34,6 +34,7 @@ struct reply_conditional {
 	time_t mtime;
 	enum coding coding; /* CODING_IDENTITY, or the content's coding */
 	bool varies;        /* accept-encoding might have chosen another one */
+	bool whole;         /* it has no ranges */
 };
 
 /* The headers of cond.h that count for req, by its method (RFC 9110, 13.2.1 and 14.2). */

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "files/archive.h"
 #include "files/listing.h"
 #include "files/reply_conditional.h"
 #include "http/cond.h"
@@ -140,6 +141,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 		trace_found(req, root, path, "cache");
 	r.varies = varies(f, req->location, e, root, path);
 	r.coding = CODING_IDENTITY;
+	r.whole = false;
 	if (r.varies && (seen & COND_ACCEPT_ENCODING))
 		r.coding = choose_coding(f, req, e, page_status);
 	else if (r.varies)
@@ -211,13 +213,10 @@ static void fallback_begins(struct h2d_req *req, enum gate_result result, void *
 		try_name(ctx);
 }
 
-/* Uses the tree of that location; uploaded files are looked for below root alone. */
 static void look_in(struct file_reply *a, const struct location *location)
 {
 	a->root = location->root;
-	a->links = location->no_links                        ? BENEATH_NO_LINKS
-		   : location->follow_links && !a->sandboxed ? BENEATH_LEAVE
-							     : 0;
+	a->links = reply_file_links(location, a->sandboxed);
 }
 
 /* Makes location's settings those of responses with name, from now on. */
@@ -473,7 +472,7 @@ void h2d_reply_file(struct h2d_req *req, enum h2d_tree tree, const char *path, s
 	if (!is_canonical(name) ||
 		(tree == H2D_UPLOAD_DIR && (req->location->upload == NULL || path[len - 1] == '/')))
 		reply_conditional_error(req, 404);
-	else
+	else if (!own || !archive_reply(req, f))
 		reply_slowly(f, req, tree, name, own);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "files/files.h"
+#include "image/beneath.h"
 #include "request/req.h"
 
 /*
@@ -43,6 +44,15 @@ struct file_reply {
 	int page_status;                /* of the error whose page it is; 0: none */
 	const struct location *of_path; /* of the path; req->location is that of name */
 };
+
+/* Symbolic links on the way to a file of location; uploaded ones are looked for below the root
+ * alone. */
+static inline unsigned reply_file_links(const struct location *location, bool uploaded)
+{
+	return location->no_links                    ? BENEATH_NO_LINKS
+	       : location->follow_links && !uploaded ? BENEATH_LEAVE
+						     : 0;
+}
 
 /* Makes the file of name, to be looked for on the disk; the end of its request closes it. NULL:
  * memory was out, and that was answered. */

@@ -58,6 +58,14 @@ static void demand_add(struct demand *d, struct h2d_req *req, const struct locat
 		d->in = false;
 }
 
+bool demand_admits(struct h2d_req *req, const struct location *location, const struct auth *passed)
+{
+	struct demand d = { .in = true, .known = true, .auth = passed };
+
+	demand_add(&d, req, location);
+	return d.in && d.known && d.auth == passed && !demand_refuses_method(&d, req);
+}
+
 /* A path that omits its extension: adds the rules of the files that may answer it. */
 static bool add_extensions(
 	struct demand *d, struct h2d_req *req, const struct location *location, struct slice path)

@@ -59,5 +59,8 @@ struct demand {
  */
 bool demand_of(struct demand *d, struct h2d_req *req, struct slice path);
 
+/* True if the rules of location admit req without another password than passed; NULL: none. */
+bool demand_admits(struct h2d_req *req, const struct location *location, const struct auth *passed);
+
 /* True if the method of req is refused: a resumed upload was begun by PUT or POST. */
 bool demand_refuses_method(const struct demand *d, const struct h2d_req *req);

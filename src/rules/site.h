@@ -75,8 +75,8 @@ struct tls_client_ca;
 struct location_at {
 	struct conf_pos block; /* its title; the server's title for the server's location */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
-		deny, subjects, index, autoindex, extensions, extensions_redirect, fallback,
-		returned, return_page, requests, compress, compress_types;
+		deny, subjects, index, autoindex, archive, extensions, extensions_redirect,
+		fallback, returned, return_page, requests, compress, compress_types;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -127,9 +127,10 @@ struct location {
 	const struct slice *hide; /* patterns of names, lower case; "*" matches any bytes */
 	unsigned nhide;
 	bool autoindex;
-	bool sendfile;                  /* long files are sent from the page cache (disk_body.c) */
-	bool follow_links;              /* symbolic ones, also out of the root */
-	bool no_links;                  /* no symbolic link is followed */
+	unsigned archives; /* 1 << enum archive_kind (files/archive.h): directories as a whole */
+	bool sendfile;     /* long files are sent from the page cache (disk_body.c) */
+	bool follow_links; /* symbolic ones, also out of the root */
+	bool no_links;     /* no symbolic link is followed */
 	const struct slice *extensions; /* ".html": may be omitted in a path */
 	unsigned nextensions;
 	bool extensions_redirect; /* a path with one is redirected to the one without */

@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "files/archive.h"
 #include "http/coding.h"
 #include "request/pace.h"
 #include "rules/route.h"
@@ -264,6 +265,7 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 		.subjects = p->allow_subject_at,
 		.index = p->index_at,
 		.autoindex = p->autoindex_at,
+		.archive = p->archive_at,
 		.extensions = p->extensions_at,
 		.extensions_redirect = p->extensions_redirect_at,
 		.fallback = p->fallback_at,
@@ -305,6 +307,8 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->charset = slice_str(p->charset);
 	location->types = types_of(m, p);
 	location->autoindex = p->autoindex;
+	for (unsigned i = 0; i < p->archive.n; i++)
+		location->archives |= 1u << archive_kind_of(slice_str(p->archive.v[i]));
 	location->sendfile = p->sendfile;
 	location->follow_links = p->follow_links == LINKS_ALL;
 	location->no_links = p->follow_links == LINKS_NONE;

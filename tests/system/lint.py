@@ -31,7 +31,7 @@ NO_CONTENT_FIELDS = ("content-length", "content-type", "content-encoding", "cont
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE = re.compile(r"(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
-ETAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"|W/"[0-9a-f]+-[0-9a-f]+(-\w+)?"')
+ETAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"|W/"[0-9a-f]+-[0-9a-f]+(-\w+)?"|W/"(tar|zip)-\{[\w-]+\}"')
 TYPE = re.compile(r"(%s)/(%s)((?:\s*;\s*%s=(?:%s|\"[^\"]*\"))*)" % ((TOKEN.pattern,) * 4))
 CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)/(\d+)|\*/(\d+))")
 ONE_RANGE = re.compile(r"bytes=(?:(\d+)-(\d*)|-(\d+))")
@@ -176,7 +176,7 @@ def validators(request, response):
 	headers = response.headers
 	etag = value(headers, "etag")
 	if etag is not None and not ETAG.fullmatch(etag):
-		yield "etag %s is neither a strong, quoted one nor of size and time" % etag
+		yield "etag %s is neither a strong, quoted one nor of sizes and times" % etag
 	for name in ("date", "last-modified", "expires"):
 		text = value(headers, name)
 		if text is not None and seconds(text) is None:

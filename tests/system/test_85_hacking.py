@@ -116,6 +116,7 @@ STATES = {
 	"password": ("auth_check_go", "auth/auth_check_state.def", "AUTH_CHECK"),
 	"download": ("disk_file_go", "files/disk_state.def", "DISK"),
 	"place": ("place_go", "files/place_state.def", "PLACE"),
+	"archive": ("archive_go", "files/archive_state.def", "ARCHIVE"),
 	"upload": ("store_go", "store/store_state.def", "STORE"),
 	"worker": ("worker_go", "board/board_state.def", "BOARD"),
 	"keeper": ("keeper_go", "keeper/keeper_state.def", "KEEPER"),
