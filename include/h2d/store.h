@@ -78,8 +78,8 @@ void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_
 void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
 	size_t upload_len, h2d_stored_fn *done);
 
-/* Adds the headers that announce resumable uploads in an answer to OPTIONS, if they are possible.
- */
+/* Adds the headers that announce resumable uploads in an answer to OPTIONS, if they are possible at
+ * that path. */
 void h2d_store_offer(struct h2d_req *req);
 
 /* Removes the file name, by the same rules. done() gets no files. */

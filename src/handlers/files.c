@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void files_start(struct h2d_req *req, void *state)
 {
@@ -52,24 +53,6 @@ const struct h2d_handler h2d_handler_files_download = {
 	.name = "files_download",
 	.scope = H2D_ON_UPLOADS,
 	.start = download_start,
-};
-
-/* A file in a directory below that of uploads; a directory itself is the document root's. */
-static void below_start(struct h2d_req *req, void *state)
-{
-	size_t len;
-	const char *path = h2d_req_param(req, "*", &len);
-
-	if (len > 0 && path[len - 1] != '/')
-		reply_upload(req, len);
-	else
-		files_start(req, state);
-}
-
-const struct h2d_handler h2d_handler_files_below = {
-	.name = "files_below",
-	.scope = H2D_ON_FOLDERS,
-	.start = below_start,
 };
 
 /* --- an uploaded file ------------------------------------------------------------------------- */
@@ -224,13 +207,48 @@ const struct h2d_handler h2d_handler_files_form = {
 
 /* --- in directories below --------------------------------------------------------------------- */
 
+/* Calls h2d_store_resume() if the path is that of an upload: no name begins with a dot. */
+static bool below_resume(struct h2d_req *req)
+{
+	size_t len, mark = sizeof(H2D_UPLOAD_PATH) - 1;
+	const char *path = h2d_req_param(req, "*", &len),
+		   *at = memmem(path, len, H2D_UPLOAD_PATH, mark);
+
+	if (at == NULL)
+		return false;
+	h2d_store_resume(req, path, (size_t)(at - path), at + mark,
+		(size_t)(path + len - at) - mark, file_stored);
+	return true;
+}
+
+/* A file in a directory below that of uploads, or an upload; a directory itself is the document
+ * root's. */
+static void below_start(struct h2d_req *req, void *state)
+{
+	size_t len;
+	const char *path = h2d_req_param(req, "*", &len);
+
+	if (h2d_req_method(req) == H2D_HEAD && below_resume(req))
+		return;
+	if (len > 0 && path[len - 1] != '/')
+		reply_upload(req, len);
+	else
+		files_start(req, state);
+}
+
+const struct h2d_handler h2d_handler_files_below = {
+	.name = "files_below",
+	.scope = H2D_ON_FOLDERS,
+	.start = below_start,
+};
+
 static void below_put_start(struct h2d_req *req, void *state)
 {
 	size_t len;
 	const char *path = h2d_req_param(req, "*", &len);
 
 	(void)state;
-	h2d_store(req, path, len, file_stored);
+	h2d_store_resumable(req, path, len, file_stored);
 }
 
 const struct h2d_handler h2d_handler_files_below_put = {
@@ -277,8 +295,23 @@ const struct h2d_handler h2d_handler_files_delete = {
 	.start = delete_start,
 };
 
-const struct h2d_handler h2d_handler_files_below_delete = {
-	.name = "files_below_delete",
+/* OPTIONS, and PATCH and DELETE of an upload, or DELETE of a file. */
+static void below_other_start(struct h2d_req *req, void *state)
+{
+	enum h2d_method method = h2d_req_method(req);
+
+	if (method == H2D_OPTIONS)
+		options_start(req, state);
+	else if (below_resume(req))
+		return;
+	else if (method == H2D_DELETE)
+		delete_start(req, state);
+	else
+		h2d_reply_error(req, 404);
+}
+
+const struct h2d_handler h2d_handler_files_below_other = {
+	.name = "files_below_other",
 	.scope = H2D_ON_FOLDERS,
-	.start = delete_start,
+	.start = below_other_start,
 };

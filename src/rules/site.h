@@ -187,6 +187,7 @@ struct site {
 	unsigned uploads_depth;                /* of all directories of uploads */
 	bool upload_overwrite;                 /* a file may be replaced */
 	uint64_t upload_quota;                 /* bytes of each of these; 0: no limit */
+	uint64_t upload_piece;                 /* bytes of a part of a resumable upload; 0: any */
 	uint64_t resume_expires;               /* seconds that an upload can be resumed; 0: never */
 	const struct redirects *redirects;     /* of single paths; NULL: none */
 	struct slice health;                   /* the path of the health check; n 0: none */

@@ -47,6 +47,7 @@ static void make_site(
 		if (slice_str(s->locations[i].store_folder).n > 0)
 			site->uploads_depth = site->upload_depth + 1;
 	site->upload_quota = s->upload_quota;
+	site->upload_piece = s->upload_piece;
 	site->resume_expires = s->resume_expires;
 	site->redirects = redirects_file_read(m, s);
 	site->health = slice_str(s->health);

@@ -207,11 +207,11 @@ static const struct err *check_request(struct store *s, struct slice name, struc
 	const struct err *err = s->root == NULL ? ERR_UPLOAD_FOLDER : check_path(s, name);
 
 	if (err == NULL && s->plan == &store_resumable && token.p == NULL)
-		err = store_resume_offered(s);
+		err = store_resume_offered(s, name);
 	if (err == NULL)
 		err = set_up(s, name);
 	if (err == NULL && token.p != NULL)
-		err = store_resume_asked(s, token);
+		err = store_resume_asked(s, name, token);
 	if (err != NULL)
 		return err;
 	copy_etags(s);

@@ -100,10 +100,10 @@ void store_gate_files(struct store *s);
 
 /* --- store_resume.c --------------------------------------------------------------------------- */
 
-/* Makes s->work.part if the upload is to be resumable. */
-const struct err *store_resume_offered(struct store *s);
+/* Makes s->work.part if the upload of path, "a/b/name", is to be resumable. */
+const struct err *store_resume_offered(struct store *s, struct slice path);
 /* Reads the request's headers for the upload of that token. */
-const struct err *store_resume_asked(struct store *s, struct slice token);
+const struct err *store_resume_asked(struct store *s, struct slice path, struct slice token);
 /* Interim responses (104): the upload is resumable from here on; so much of it is on the disk. */
 void store_resume_begun(struct store *s);
 void store_resume_progress(struct store *s);

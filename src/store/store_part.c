@@ -64,7 +64,8 @@ static int adopt_part(struct store_work *w, int fd)
 /* The cost of the ticket, and of its part without bytes. */
 static uint64_t files_cost(const struct store_work *w)
 {
-	return store_ticket_cost(w->name, w->part->user, w->fields, w->nfields) + STORE_DIR_FILE;
+	return store_ticket_cost(w->part->path, w->part->user, w->fields, w->nfields) +
+	       STORE_DIR_FILE;
 }
 
 /* Makes the ticket and its part: the part's descriptor, or -errno. */
@@ -76,7 +77,7 @@ static int create_files(struct store_work *w)
 	if (fd < 0)
 		return fd;
 	fd = store_ticket_create(
-		&p->ticket, &w->at, w->name, p->user, w->fields, w->nfields, p->length);
+		&p->ticket, &w->at, p->path, p->user, w->fields, w->nfields, p->length);
 	store_quota_end(&w->quota, &w->at, false, fd < 0 ? files_cost(w) : 0);
 	return fd;
 }
@@ -136,13 +137,15 @@ static struct store_result begin_new(struct store_work *w)
 	if (store_ok(r))
 		r = store_quota_ask(
 			&w->quota, &w->at, STORE_QUOTA_KEEP, files_cost(w), w->replaced);
+	if (store_ok(r) && w->part->last)
+		r = store_work_add_folders(w);
 	return store_ok(r) ? create_part(w) : r;
 }
 
 /* True if the upload is this file's and this user's; others get "none". */
 static bool is_mine(const struct store_work *w, const struct store_ticket *t)
 {
-	return strcmp(t->name, w->name) == 0 &&
+	return strcmp(t->name, w->part->path) == 0 &&
 	       (t->user[0] == '\0' || strcmp(t->user, w->part->user) == 0);
 }
 
@@ -250,7 +253,8 @@ static struct store_result begin_again(struct store_work *w)
 	if (!store_ok(r))
 		return r;
 	w->replaced = store_rules_cost(&there);
-	return measure(w, 0);
+	r = measure(w, 0);
+	return store_ok(r) && w->part->last ? store_work_add_folders(w) : r;
 }
 
 struct store_result store_part_begin(struct store_work *w)

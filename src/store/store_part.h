@@ -27,6 +27,7 @@ struct store_part {
 	uint64_t length;  /* of the whole, by this request; BODY_UNKNOWN */
 	uint64_t max;     /* client-max-body-size, of the whole */
 	const char *user; /* the authenticated user; "": none */
+	const char *path; /* of the file: "a/b/name" */
 
 	/* Results of the steps. */
 	struct store_ticket ticket;

@@ -15,7 +15,7 @@
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-static const struct err *new_part(struct store *s)
+static const struct err *new_part(struct store *s, struct slice path)
 {
 	struct store_part *p = calloc(1, sizeof(*p));
 
@@ -25,7 +25,8 @@ static const struct err *new_part(struct store *s)
 	p->ticket.fd = -1;
 	p->length = BODY_UNKNOWN;
 	p->max = req_body_max(s->req);
-	return NULL;
+	p->path = arena_printf(&s->arena, "%.*s", SLICE_ARG(path));
+	return p->path != NULL ? NULL : ERR_NO_MEMORY;
 }
 
 static void take_length(struct store_part *p, const struct upload_field *u)
@@ -41,7 +42,7 @@ static void take_length(struct store_part *p, const struct upload_field *u)
  * uploads (4.2 of the draft allows any method): a form of another site, which cannot add the
  * header, stores no file by it.
  */
-const struct err *store_resume_offered(struct store *s)
+const struct err *store_resume_offered(struct store *s, struct slice path)
 {
 	const struct h2d_req *req = s->req;
 	const struct err *err;
@@ -55,7 +56,7 @@ const struct err *store_resume_offered(struct store *s)
 	s->takes_104 = u.takes_104;
 	if (!u.has_complete || (u.complete && !u.takes_104))
 		return NULL;
-	err = new_part(s);
+	err = new_part(s, path);
 	if (err == NULL)
 		take_length(s->work.part, &u);
 	return err;
@@ -81,9 +82,9 @@ static const struct err *check_append(struct store *s, struct store_part *p)
 	return NULL;
 }
 
-const struct err *store_resume_asked(struct store *s, struct slice token)
+const struct err *store_resume_asked(struct store *s, struct slice path, struct slice token)
 {
-	const struct err *err = new_part(s);
+	const struct err *err = new_part(s, path);
 
 	if (err != NULL)
 		return err;
@@ -110,11 +111,15 @@ static void tell_number(struct h2d_req *req, struct slice name, uint64_t v)
 
 static const char *limits(struct h2d_req *req)
 {
-	unsigned long long max = req->location->body_size, age = req->site->resume_expires;
+	unsigned long long max = req->location->body_size, piece = req->site->upload_piece;
+	char size[40] = "", append[40] = "";
 
-	if (max == 0)
-		return arena_printf(&req->arena, "max-age=%llu", age);
-	return arena_printf(&req->arena, "max-size=%llu, max-age=%llu", max, age);
+	if (max > 0)
+		snprintf(size, sizeof(size), "max-size=%llu, ", max);
+	if (piece > 0)
+		snprintf(append, sizeof(append), "max-append-size=%llu, ", piece);
+	return arena_printf(&req->arena, "%s%smax-age=%llu", size, append,
+		(unsigned long long)req->site->resume_expires);
 }
 
 /* The URL of the upload; NULL when memory is out. */
@@ -235,10 +240,21 @@ bool store_resume_failed(struct store *s, const struct err *err)
 
 /* --- offers ----------------------------------------------------------------------------------- */
 
+/* True if the path is below a directory that is deeper than uploads may be. */
+static bool is_too_deep(const struct h2d_req *req)
+{
+	const struct site_upload *u = req->location->upload;
+	unsigned slashes = 0;
+
+	for (size_t i = u != NULL ? u->url.n + 1 : req->path.n; i < req->path.n; i++)
+		slashes += req->path.p[i] == '/';
+	return slashes > req->site->upload_depth;
+}
+
 void h2d_store_offer(struct h2d_req *req)
 {
 	HANDLER_CALL();
-	if (req->site->resume_expires == 0)
+	if (req->site->resume_expires == 0 || is_too_deep(req))
 		return;
 	reply_add(req, SLICE("accept-patch"), SLICE(UPLOAD_MEDIA_TYPE));
 	tell_field(req, SLICE("upload-limit"), limits(req));

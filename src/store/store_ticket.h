@@ -39,7 +39,7 @@ struct store_ticket {
 	char token[STORE_TOKEN + 1];   /* ends in NUL */
 	struct store_ticket_head head; /* this request's copy */
 	char *text;                    /* the memory of the members below */
-	const char *name;              /* of the future file */
+	const char *name;              /* of the future file, "a/b/name" */
 	const char *user;              /* authenticated when it began; "": none */
 	struct field *fields;          /* conditions and digests of the first request */
 	unsigned nfields;

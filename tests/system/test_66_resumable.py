@@ -281,6 +281,34 @@ def test_too_long(make):
 	assert names(server) == []
 
 
+# What URLSession of iOS 26.2 is reported to send beside the fields of the draft.
+URLSESSION = [VERSION, ("accept", "*/*"), ("accept-language", "en-GB,en;q=0.9"), ("accept-encoding", "gzip, deflate, br"),
+	("priority", "u=3, i"), ("user-agent", "Photos/1 CFNetwork/3860.300.31 Darwin/25.2.0")]
+
+
+def test_urlsession(make, way):
+	"""An upload task of iOS 26.2: the whole by POST, an end of the network, and the rest when it is resumed."""
+	server = make()
+	data = os.urandom(500001)
+	length = ("upload-length", str(len(data)))
+	opened = resumable.Open(server, way, "POST", "/files/IMG_0042.MOV",
+		[*URLSESSION[1:], WHOLE, length, ("content-type", "video/quicktime")], len(data))
+	location = opened.told()["location"]
+	opened.send(data[:200000])
+	opened.cut()
+	wait_over(server)
+	with connect(server, way) as c:
+		state = head(c, location, *URLSESSION)
+		at = offset_of(state)
+		assert (state.status, state.get("upload-complete"), state.get("upload-length")) == (204, "?0", length[1])
+		assert at <= 200000
+		answer = c.request("PATCH", location, [*URLSESSION, WHOLE, length, resumable.PARTIAL, ("upload-offset", str(at)),
+			*resumable.said(c, data[at:])], data[at:])
+		assert (answer.status, answer.get("upload-complete"), answer.get("location")) == (201, "?1", "/files/IMG_0042.MOV")
+		assert [status for status, _ in answer.informed if status != 104] == []
+	assert content(server, "IMG_0042.MOV") == data
+
+
 # --- what holds for the whole ------------------------------------------------------------------------------
 
 

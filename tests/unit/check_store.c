@@ -385,6 +385,7 @@ static void begin_part(const struct job *job)
 		.length = BODY_UNKNOWN,
 		.max = UINT64_MAX,
 		.user = "",
+		.path = "a",
 		.ticket = { .fd = -1 } };
 	ck_assert_int_eq(step(STORE_BEGIN), 0);
 }
