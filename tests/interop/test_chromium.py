@@ -272,7 +272,7 @@ def test_people_drop(h2d, browser, tmp_path):
 	browser.call("Input.dispatchDragEvent", type="drop", x=400, y=300, data=data)
 	wait_for(lambda: said(browser) == "2 files stored, 1 not", said="the end")
 	assert browser.evaluate("document.querySelector('form li').innerText").split("\n") == [
-		"there", "name exists and must not be replaced"]
+		"there", "name exists and must not be replaced", "Retry", "Remove"]
 	assert shown(browser) == ["one", "there", "two"]
 	assert [content(server, name) for name in ("one", "there", "two")] == [b"new one", b"there", b"new two"]
 	errors = browser.console_errors()
