@@ -457,6 +457,7 @@ static struct archive *create(struct h2d_req *req, struct files *f, enum archive
 		.root = tree->root,
 		.path = req->path.p,
 		.action = "",
+		.view.find = "",
 		.open = open,
 		.archive = kind,
 		.site = req->site,

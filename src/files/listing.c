@@ -19,11 +19,15 @@
 #include "share/access.h"
 #include "src/files/page_parts.h"
 
-/* page_policy (http/page.h) with the form and its script. */
-static const struct slice form_policy =
-	SLICE_LIT("default-src 'none'; img-src data:; style-src " PAGE_CSS_HASH " " LIST_CSS_HASH
-		  " " FORM_CSS_HASH "; script-src " FORM_JS_HASH "; connect-src 'self'; "
-		  "base-uri 'none'; form-action 'self'; frame-ancestors 'self'");
+/* page_policy (http/page.h) with scripts, that show pictures, sound and film; and with the form. */
+#define LISTING_POLICY(styles, scripts) \
+	SLICE_LIT("default-src 'none'; img-src 'self' data:; media-src 'self'; " \
+		  "style-src " PAGE_CSS_HASH " " LIST_CSS_HASH styles \
+		  "; script-src " LIST_JS_HASH scripts "; connect-src 'self'; base-uri 'none'; " \
+		  "form-action 'self'; frame-ancestors 'self'")
+
+static const struct slice list_policy = LISTING_POLICY("", "");
+static const struct slice form_policy = LISTING_POLICY(" " FORM_CSS_HASH, " " FORM_JS_HASH);
 
 struct listing {
 	struct listing_reader reader;
@@ -35,7 +39,7 @@ struct listing {
 	size_t promised;  /* the last result of ready(), not emitted yet */
 	char *kept;       /* the promised bytes, while the text is away */
 	struct etag etag; /* of the replied text */
-	char path[];      /* NUL-terminated, as are root and the form's action after it */
+	char path[]; /* NUL-terminated, as are root, the form's action and the query after it */
 };
 
 static struct listing *listing_of(struct listing_reader *r)
@@ -153,15 +157,15 @@ static int status_of(const struct h2d_req *req, const struct listing *l)
 static int add_policy(struct h2d_req *req, const struct listing *l)
 {
 	static const struct slice name = SLICE_LIT("content-security-policy");
+	bool form = l->reader.key.action[0] != '\0';
 
-	if (l->reader.key.action[0] == '\0')
-		return reply_page_policy(req);
 	for (unsigned i = 0; i < req->reply.nfields; i++)
 		if (slice_eq(req->reply.fields[i].name, name)) {
-			req->reply.fields[i].value = form_policy;
+			if (form)
+				req->reply.fields[i].value = form_policy;
 			return 0;
 		}
-	return reply_add(req, name, form_policy);
+	return reply_add(req, name, form ? form_policy : list_policy);
 }
 
 static void reply_listing(struct h2d_req *req, struct listing *l)
@@ -314,13 +318,18 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 		    accept_weight(req->fields, req->nfields, SLICE("text/html"));
 	size_t nroot = strlen(root) + 1;
 	struct slice action = json ? slice_of("", 0) : form_action(req, path);
-	struct listing *l = calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1);
+	struct listing *l =
+		calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1 + req->query.n + 1);
+	char *query;
 
 	if (l == NULL)
 		return NULL;
 	l->all = all;
 	l->req = req;
 	memcpy(l->path, path.p, path.n);
+	query = l->path + path.n + 1 + nroot + action.n + 1;
+	if (req->query.n > 0)
+		memcpy(query, req->query.p, req->query.n);
 	list_init(&l->reader.node);
 	l->reader.conn = req->conn;
 	l->reader.got = got;
@@ -334,7 +343,7 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 		.links = links,
 		.location = req->location,
 		.open = "",
-		.order = listing_page_order(req->query),
+		.view = listing_page_view(query, req->query.n),
 		.json = json,
 		.readme = may_show_readme(req, path),
 		.coding = choose_coding(req, all),

@@ -44,7 +44,7 @@ struct listing_key {
 	const struct location *location; /* the directory's: hides entries */
 	unsigned spelled;                /* segments of path whose spelling is checked */
 	unsigned links;                  /* BENEATH_LEAVE, BENEATH_NO_LINKS, or 0 */
-	struct listing_order order;
+	struct listing_view view;
 	bool json;
 	bool readme; /* a file README may be shown */
 	enum coding coding;

@@ -14,32 +14,49 @@
 #include "base/json.h"
 #include "files/archive.h"
 #include "http/page.h"
+#include "http/urlencoded.h"
 #include "src/files/page_parts.h"
 
 enum {
 	LINKS_UP = 32, /* of the directories above, of which there may be thousands */
 	DATE_LEN = 20,
+	QUERY_PAIRS = 8, /* a query with more is ignored */
+	FIND_FROM = 20,  /* entries: fewer need no field to find names */
 };
 
-struct listing_order listing_page_order(struct slice query)
-{
-	struct listing_order order = { LISTING_NAME, false };
-	struct slice pair;
+static const struct {
+	const char *key, *title;
+	bool descending; /* at first: sizes and dates */
+} columns[LISTING_SORTS] = {
+	[LISTING_NAME] = { "name", "Name", false },
+	[LISTING_SIZE] = { "size", "Size", true },
+	[LISTING_DATE] = { "date", "Modified", true },
+};
 
-	while (query.n > 0) {
-		slice_cut(&query, '&', &pair);
-		if (slice_eq(pair, SLICE("sort=name")))
-			order.sort = LISTING_NAME;
-		else if (slice_eq(pair, SLICE("sort=size")))
-			order.sort = LISTING_SIZE;
-		else if (slice_eq(pair, SLICE("sort=date")))
-			order.sort = LISTING_DATE;
-		else if (slice_eq(pair, SLICE("order=asc")))
-			order.descending = false;
-		else if (slice_eq(pair, SLICE("order=desc")))
-			order.descending = true;
+struct listing_view listing_page_view(char *query, size_t n)
+{
+	struct listing_view view = { .page = 1, .find = "" };
+	struct field pairs[QUERY_PAIRS];
+	size_t npairs = urlencoded_count(slice_of(query, n));
+
+	if (npairs > QUERY_PAIRS)
+		return view;
+	urlencoded_decode(query, n, pairs);
+	for (size_t i = 0; i < npairs; i++) {
+		struct slice name = pairs[i].name, value = pairs[i].value;
+
+		for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
+			if (slice_eq(name, SLICE("sort")) &&
+				slice_eq(value, slice_str(columns[sort].key)))
+				view.sort = sort;
+		if (slice_eq(name, SLICE("order")))
+			view.descending = slice_eq(value, SLICE("desc"));
+		else if (slice_eq(name, SLICE("page")))
+			view.page = (unsigned)strtoul(value.p, NULL, 10);
+		else if (slice_eq(name, SLICE("q")))
+			view.find = value.p;
 	}
-	return order;
+	return view;
 }
 
 static int by_bytes(struct slice a, struct slice b)
@@ -96,27 +113,27 @@ static int by_name(struct slice a, struct slice b)
 static int compare_entries(const void *pa, const void *pb, void *ctx)
 {
 	const struct listing_entry *a = pa, *b = pb;
-	const struct listing_order *order = ctx;
+	const struct listing_view *view = ctx;
 	int rc = 0;
 
 	if (a->dir != b->dir)
 		return a->dir ? -1 : 1;
-	if (order->sort == LISTING_SIZE && !a->dir)
+	if (view->sort == LISTING_SIZE && !a->dir)
 		rc = (a->size > b->size) - (a->size < b->size);
-	else if (order->sort == LISTING_DATE)
+	else if (view->sort == LISTING_DATE)
 		rc = (a->mtime_ns > b->mtime_ns) - (a->mtime_ns < b->mtime_ns);
-	else if (order->sort == LISTING_NAME)
+	else if (view->sort == LISTING_NAME)
 		rc = by_name(a->name, b->name);
 	if (rc == 0)
 		return by_name(a->name, b->name);
-	return order->descending ? -rc : rc;
+	return view->descending ? -rc : rc;
 }
 
 void listing_page_sort(struct listing_page *page)
 {
 	if (page->n > 0)
 		qsort_r(page->entries, page->n, sizeof(*page->entries), compare_entries,
-			&page->order);
+			&page->view);
 }
 
 /* Seconds as "2024-01-31T23:59:59Z"; n 0: a year not of four digits. */
@@ -159,7 +176,7 @@ void listing_page_json(struct listing_page *page, struct strbuf *t)
 {
 	strbuf_add(t, SLICE("["));
 	for (unsigned i = 0; i < page->n; i++) {
-		if (t->n >= LISTING_PAGE_MAX) {
+		if (t->n >= LISTING_JSON_MAX) {
 			page->cut = true;
 			break;
 		}
@@ -202,25 +219,33 @@ static void heading(const struct slice path, struct strbuf *t)
 	strbuf_add(t, SLICE("</h1>\n"));
 }
 
-/* A column's name, which sorts by it; names from A, but sizes and dates in descending order. */
-static void column(const struct listing_page *page, enum listing_sort sort, struct strbuf *t)
+/* The start of a link to a view of this directory. */
+static void link_to(const struct listing_view *view, struct strbuf *t)
 {
-	static const struct {
-		const char *key, *title;
-		bool descending;
-	} columns[LISTING_SORTS] = {
-		[LISTING_NAME] = { "name", "Name", false },
-		[LISTING_SIZE] = { "size", "Size", true },
-		[LISTING_DATE] = { "date", "Modified", true },
-	};
-	bool current = page->order.sort == sort, down = page->order.descending;
-	bool next = current ? !down : columns[sort].descending;
+	strbuf_printf(t, "<a href=\"?sort=%s&amp;order=%s", columns[view->sort].key,
+		view->descending ? "desc" : "asc");
+	if (view->find[0] != '\0') {
+		strbuf_add(t, SLICE("&amp;q="));
+		strbuf_url(t, slice_str(view->find));
+	}
+	if (view->page > 1)
+		strbuf_printf(t, "&amp;page=%u", view->page);
+	strbuf_add(t, SLICE("\">"));
+}
+
+/* A column's name, which sorts by it. */
+static void column(const struct listing_view *view, enum listing_sort sort, struct strbuf *t)
+{
+	bool current = view->sort == sort, down = view->descending;
+	struct listing_view next = { sort, current ? !down : columns[sort].descending, 1,
+		view->find };
 
 	strbuf_add(t, SLICE("<th scope=\"col\""));
 	if (current)
 		strbuf_printf(t, " aria-sort=\"%s\"", down ? "descending" : "ascending");
-	strbuf_printf(t, "><a href=\"?sort=%s&amp;order=%s\">%s%s</a></th>", columns[sort].key,
-		next ? "desc" : "asc", columns[sort].title,
+	strbuf_add(t, SLICE(">"));
+	link_to(&next, t);
+	strbuf_printf(t, "%s%s</a></th>", columns[sort].title,
 		!current ? ""
 		: down   ? " \u2193"
 			 : " \u2191");
@@ -267,20 +292,63 @@ static void row(const struct listing_entry *e, struct strbuf *t)
 	strbuf_add(t, SLICE("</tr>\n"));
 }
 
-static void summary(const struct listing_page *page, unsigned shown, struct strbuf *t)
+static void summary(const struct listing_page *page, struct strbuf *t)
 {
-	unsigned dirs = 0;
+	unsigned dirs = 0, files;
+	uint64_t bytes = 0;
+	char text[HUMAN_SIZE];
 
-	for (unsigned i = 0; i < shown; i++)
+	for (unsigned i = 0; i < page->n; i++) {
 		dirs += page->entries[i].dir;
-	if (page->cut)
-		strbuf_printf(
-			t, "<p>There is more here than this page shows: %u entries.</p>\n", shown);
-	else if (shown == 0)
-		strbuf_add(t, SLICE("<p>Nothing is here.</p>\n"));
+		bytes += page->entries[i].dir ? 0 : page->entries[i].size;
+	}
+	files = page->n - dirs;
+	if (page->n == 0)
+		strbuf_printf(t, "<p>%s.</p>\n",
+			page->view.find[0] != '\0' ? "No name contains this text"
+						   : "Nothing is here");
 	else
-		strbuf_printf(t, "<p>%u director%s, %u file%s; times are UTC</p>\n", dirs,
-			dirs == 1 ? "y" : "ies", shown - dirs, shown - dirs == 1 ? "" : "s");
+		strbuf_printf(t, "<p>%u director%s, %u file%s, %s%s; times are UTC</p>\n", dirs,
+			dirs == 1 ? "y" : "ies", files, files == 1 ? "" : "s",
+			human_bytes(text, bytes),
+			page->cut ? ", and more that are not listed" : "");
+}
+
+/* A field that finds names, where there are more than one sees at once. */
+static void finder(const struct listing_page *page, struct strbuf *t)
+{
+	const struct listing_view *view = &page->view;
+
+	if (page->n < FIND_FROM && view->find[0] == '\0')
+		return;
+	strbuf_printf(t, "<form class=\"find\" role=\"search\"><input type=\"search\" name=\"q\" "
+			 "aria-label=\"Find names\" placeholder=\"Find names\" value=\"");
+	strbuf_html(t, slice_str(view->find));
+	strbuf_printf(t,
+		"\"><input type=\"hidden\" name=\"sort\" value=\"%s\">"
+		"<input type=\"hidden\" name=\"order\" value=\"%s\"></form>\n",
+		columns[view->sort].key, view->descending ? "desc" : "asc");
+}
+
+static void turn(struct listing_view view, unsigned page, const char *text, struct strbuf *t)
+{
+	view.page = page;
+	link_to(&view, t);
+	strbuf_printf(t, "%s</a> ", text);
+}
+
+/* Links to the pages beside this one. */
+static void pager(const struct listing_view *view, unsigned pages, struct strbuf *t)
+{
+	if (pages <= 1)
+		return;
+	strbuf_add(t, SLICE("<nav aria-label=\"Pages\">"));
+	if (view->page > 1)
+		turn(*view, view->page - 1, "Previous", t);
+	strbuf_printf(t, "Page %u of %u ", view->page, pages);
+	if (view->page < pages)
+		turn(*view, view->page + 1, "Next", t);
+	strbuf_add(t, SLICE("</nav>\n"));
 }
 
 static void archives(unsigned kinds, struct strbuf *t)
@@ -331,8 +399,11 @@ static void form(struct slice action, struct strbuf *t)
 
 void listing_page_html(struct listing_page *page, struct strbuf *t)
 {
-	unsigned i;
+	struct listing_view *view = &page->view;
+	unsigned pages = (page->n + LISTING_ROWS - 1) / LISTING_ROWS;
 
+	view->page = view->page > pages ? pages : view->page;
+	view->page = view->page < 1 ? 1 : view->page;
 	strbuf_add(t, slice_str(page_head));
 	strbuf_add(t, SLICE("Index of "));
 	strbuf_html(t, page->path);
@@ -343,24 +414,22 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	heading(page->path, t);
 	if (page->action.n > 0)
 		form(page->action, t);
+	finder(page, t);
 	strbuf_add(t, SLICE("<table>\n<thead>\n<tr>"));
 	for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
-		column(page, sort, t);
+		column(view, sort, t);
 	strbuf_add(t, SLICE("</tr>\n</thead>\n<tbody>\n"));
 	if (page->path.n > 1)
 		strbuf_add(t, SLICE("<tr><td><a class=\"d\" "
 				    "href=\"../\">..</a></td><td></td><td></td></tr>\n"));
-	for (i = 0; i < page->n; i++) {
-		if (t->n >= LISTING_PAGE_MAX) {
-			page->cut = true;
-			break;
-		}
+	for (unsigned i = (view->page - 1) * LISTING_ROWS;
+		i < page->n && i < view->page * LISTING_ROWS; i++)
 		row(&page->entries[i], t);
-	}
 	strbuf_add(t, SLICE("</tbody>\n</table>\n"));
-	summary(page, i, t);
+	pager(view, pages, t);
+	summary(page, t);
 	archives(page->archives, t);
 	if (page->readme.n > 0)
 		readme(slice_of(page->readme.p, page->readme.n), t);
-	strbuf_add(t, SLICE("</main>\n</body>\n</html>\n"));
+	strbuf_add(t, SLICE("<script>" LIST_JS "</script>\n</main>\n</body>\n</html>\n"));
 }

@@ -8,9 +8,12 @@
 
 enum listing_sort { LISTING_NAME, LISTING_SIZE, LISTING_DATE, LISTING_SORTS };
 
-struct listing_order {
+/* The entries that a client asked for, and their order. */
+struct listing_view {
 	enum listing_sort sort;
 	bool descending;
+	unsigned page;    /* of HTML, from 1 */
+	const char *find; /* text that names contain, ignoring ASCII case; "": all names */
 };
 
 struct listing_entry {
@@ -24,25 +27,31 @@ struct listing_page {
 	struct slice path;   /* decoded, begins and ends with "/" */
 	struct slice action; /* of the form for uploads; n 0: none */
 	unsigned archives;   /* 1 << enum archive_kind: links to them */
-	struct listing_order order;
+	struct listing_view view;
 	struct listing_entry *entries;
 	unsigned n;
-	bool cut;             /* there are more */
+	bool cut;             /* there are more entries */
 	struct strbuf readme; /* text of a file README, at most LISTING_README bytes */
 };
 
-/* The most bytes of a page: further entries are cut. */
-enum { LISTING_PAGE_MAX = 16 << 20, LISTING_README = 64 << 10 };
+enum {
+	LISTING_JSON_MAX = 16 << 20, /* bytes; further entries are cut */
+	LISTING_ROWS = 1000,         /* entries of one page of HTML */
+	LISTING_README = 64 << 10,
+};
 
-/* The order requested by a query: "sort=name|size|date&order=asc|desc"; by name for anything
- * else. */
-struct listing_order listing_page_order(struct slice query);
+/*
+ * The view requested by a query of n bytes: "sort=name|size|date&order=asc|desc&q=TEXT&page=N"; the
+ * first page, by name, for anything else. Decodes the query in place, where there is room for one
+ * more byte; the view refers to it.
+ */
+struct listing_view listing_page_view(char *query, size_t n);
 
 /* Sorts the entries: directories first, names ignoring ASCII case. */
 void listing_page_sort(struct listing_page *page);
 
-/* Adds the page to t; sets page->cut if it is too long. */
+/* Adds the page of the view to t, or the last one. */
 void listing_page_html(struct listing_page *page, struct strbuf *t);
 
-/* Adds an array of {"name", "href", "type", "size", "mtime"}. */
+/* Adds an array of {"name", "href", "type", "size", "mtime"}; sets page->cut if it is too long. */
 void listing_page_json(struct listing_page *page, struct strbuf *t);

@@ -99,6 +99,7 @@ static int read_entries(struct reading *r)
 			return -errno;
 		if (path_hidden_name(slice_str(e->d_name)) ||
 			site_hides_name(r->key->location, slice_str(e->d_name)) ||
+			strcasestr(e->d_name, r->key->view.find) == NULL ||
 			!look_at_entry(r, e->d_name, &st))
 			continue;
 		if (r->page->n == LISTING_ENTRIES_MAX) {
@@ -235,7 +236,7 @@ int listing_make(struct listing_text *t)
 		.path = slice_str(t->key.path),
 		.action = slice_str(t->key.action),
 		.archives = t->key.location->archives,
-		.order = t->key.order,
+		.view = t->key.view,
 	};
 	int rc = read_dir(&t->key, &t->job, &page);
 

@@ -146,7 +146,8 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 {
 	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
-	       a->order.sort == b->order.sort && a->order.descending == b->order.descending &&
+	       a->view.sort == b->view.sort && a->view.descending == b->view.descending &&
+	       a->view.page == b->view.page && strcmp(a->view.find, b->view.find) == 0 &&
 	       a->json == b->json && a->readme == b->readme && a->spelled == b->spelled &&
 	       a->links == b->links && a->coding == b->coding && a->archive == b->archive &&
 	       a->site == b->site && strcmp(a->open, b->open) == 0;
@@ -182,7 +183,8 @@ static struct listing_text *create_text(struct listings *all, const struct listi
 	const struct listing_key *key = &r->key;
 	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
 	size_t naction = strlen(key->action) + 1, nopen = strlen(key->open) + 1;
-	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction + nopen);
+	size_t nfind = strlen(key->view.find) + 1;
+	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction + nopen + nfind);
 
 	if (t == NULL)
 		return NULL;
@@ -193,6 +195,7 @@ static struct listing_text *create_text(struct listings *all, const struct listi
 	t->key.root = memcpy(t->path + npath, key->root, nroot);
 	t->key.action = memcpy(t->path + npath + nroot, key->action, naction);
 	t->key.open = memcpy(t->path + npath + nroot + naction, key->open, nopen);
+	t->key.view.find = memcpy(t->path + npath + nroot + naction + nopen, key->view.find, nfind);
 	t->job = (struct job){ .work = make_text,
 		.done = text_made,
 		.class = JOB_LISTING,

@@ -1,4 +1,5 @@
 """Headless Chromium loads a page with a hundred sub-resources, uploads files, and finds nothing to complain about."""
+import base64
 import json
 import os
 import pathlib
@@ -347,3 +348,31 @@ def test_people_names(h2d, browser):
 	assert any(role == "button" and name == "Upload" for role, name in names)
 	assert any(name.startswith("Upload files") for _, name in names), names
 	assert "status" in {n["role"]["value"] for n in nodes} or browser.evaluate("document.querySelector('[role=status]') !== null")
+
+
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+def test_listing(h2d, browser):
+	"""Names are found while one types, on other pages too; pictures have a row, and open on the page."""
+	files = {"d/%04d.txt" % i: "" for i in range(1010)}
+	server = h2d(listens=("tls",), server="autoindex = true", files={**files, **{"d/pic%d.png" % i: PIXEL for i in range(3)}})
+	browser.open(server.url("tls", "/d/"))
+	ask = browser.evaluate
+	assert ask("[document.querySelectorAll('tbody tr').length, !!document.querySelector('nav'), !document.querySelector('details')]") == \
+		[1001, True, True]
+	ask("(find => { find.value = 'PIC'; find.dispatchEvent(new Event('input')); })(document.querySelector('.find input'))")
+	wait_for(lambda: ask("location.search") == "?q=PIC&sort=name&order=asc", said="the search")
+	assert ask("[...document.querySelectorAll('tbody a')].map(a => a.textContent)") == ["..", "pic0.png", "pic1.png", "pic2.png"]
+	assert ask("document.querySelector('nav')") is None
+	ask("document.querySelector('details').open = true")
+	wait_for(lambda: ask("[...document.querySelectorAll('details img')].map(i => i.naturalWidth)") == [1, 1, 1], said="the row of pictures")
+	shown = "[document.querySelector('dialog').open, document.querySelector('dialog a')?.textContent]"
+	ask("document.querySelectorAll('tbody a')[2].click()")
+	assert ask(shown) == [True, "pic1.png"]
+	for key, name in (("ArrowRight", "pic2.png"), ("ArrowRight", "pic2.png"), ("ArrowLeft", "pic1.png")):
+		ask("document.querySelector('dialog').dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))" % key)
+		assert ask(shown) == [True, name]
+	ask("document.querySelector('dialog button').click()")
+	wait_for(lambda: ask(shown) == [False, None], said="the end of the dialog")
+	assert not browser.console_errors()

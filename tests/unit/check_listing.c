@@ -202,9 +202,9 @@ TEST(sent_later)
 	outq_clear(&q);
 }
 
-enum { PAGES = 20, NAMES = 4000, PIECE = 1000 };
+enum { PAGES = 50, NAMES = 1000, PIECE = 1000 };
 
-/* Pages of a megabyte and more: names of 200 bytes. */
+/* Pages of half a megabyte: names of 200 bytes. */
 static void large_pages(void)
 {
 	char name[203] = "", text[16];

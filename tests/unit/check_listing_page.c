@@ -23,7 +23,9 @@ static char *make(
 
 static struct listing_page page_of(const char *path, struct listing_entry *entries, unsigned n)
 {
-	return (struct listing_page){ .path = slice_str(path), .entries = entries, .n = n };
+	return (struct listing_page){
+		.path = slice_str(path), .view = { .find = "" }, .entries = entries, .n = n
+	};
 }
 
 static struct listing_entry file(const char *name, uint64_t size, int64_t mtime_ns)
@@ -127,7 +129,7 @@ TEST(test_path)
 	free(html);
 }
 
-/* Nothing of a page comes from elsewhere, and nothing in it runs. */
+/* No part of a page comes from elsewhere, and only its own script runs. */
 TEST(test_alone)
 {
 	struct listing_entry e[] = { file("x", 1, 0) };
@@ -139,7 +141,7 @@ TEST(test_alone)
 	ck_assert_ptr_null(strstr(html, "src="));
 	ck_assert_ptr_null(strstr(html, "url("));
 	ck_assert_ptr_null(strstr(html, "http"));
-	ck_assert_ptr_null(strstr(html, "<script"));
+	ck_assert_uint_eq(count(html, "<script"), 1);
 	has(html, "prefers-color-scheme:dark");
 	has(html, "width=device-width");
 	free(html);
@@ -208,7 +210,48 @@ TEST(test_names_in_order)
 			SLICE_ARG(p.entries[i].name));
 }
 
-/* Too long a page ends early, says so, and is whole all the same. */
+static const struct {
+	const char *query, *link;
+	unsigned page;
+	const char *find;
+} queries[] = {
+	{ "", "?sort=size&amp;order=desc\">", 1, "" },
+	{ "sort=size&order=desc&page=3", "?sort=size&amp;order=desc&amp;page=2\">", 3, "" },
+	{ "q=a%20%26b&sort=date", "?sort=date&amp;order=asc&amp;q=a%20%26b&amp;page=2\">", 1,
+		"a &b" },
+	{ "page=99999999999999999999&q=%00x", "&amp;page=2\">", 3, "" },
+	{ "page=-1&sort=colour&order=up", "&amp;page=2\">", 3, "" },
+	{ "page=0&q=%3Cb%3E%22", "value=\"&lt;b&gt;&quot;\"", 1, "<b>\"" },
+	{ "&=&&a=b&q", "?sort=name&amp;order=desc\">", 1, "" },
+	{ "1&2&3&4&5&6&7&8&page=3", "&amp;page=2\">Next", 1, "" },
+};
+
+/* Each link keeps the text; a page after the last one is the last one. */
+TEST_ROWS(test_view, queries)
+{
+	enum { N = 2 * LISTING_ROWS + 1 };
+	struct listing_entry *e = calloc(N, sizeof(*e));
+	struct listing_page p = page_of("/", e, N);
+	char query[64], note[32], *html;
+
+	ck_assert_ptr_nonnull(e);
+	for (unsigned i = 0; i < N; i++)
+		e[i] = file("x", 1, 0);
+	strcpy(query, queries[_i].query);
+	p.view = listing_page_view(query, strlen(query));
+	ck_assert_str_eq(p.view.find, queries[_i].find);
+	html = make(&p, listing_page_html);
+	ck_assert_ptr_nonnull(strstr(html, queries[_i].link));
+	snprintf(note, sizeof(note), "Page %u of 3 ", queries[_i].page);
+	ck_assert_ptr_nonnull(strstr(html, note));
+	ck_assert_uint_eq(count(html, "<tr><td>"), queries[_i].page < 3 ? LISTING_ROWS : 1);
+	ck_assert_ptr_nonnull(
+		strstr(html, "<p>0 directories, 2001 files, 2.0 KiB; times are UTC</p>"));
+	free(html);
+	free(e);
+}
+
+/* Too long a JSON text ends early, and is whole all the same. */
 TEST(test_cut)
 {
 	enum { N = 40000 };
@@ -221,23 +264,17 @@ TEST(test_cut)
 	name[255] = '\0';
 	for (unsigned i = 0; i < N; i++)
 		e[i] = file(name, i, 0);
-	html = make(&p, listing_page_html);
-	ck_assert(p.cut);
-	ck_assert_uint_lt(strlen(html), LISTING_PAGE_MAX + 4096);
-	has(html + LISTING_PAGE_MAX - 4096, "There is more here than this page shows");
-	has(html + LISTING_PAGE_MAX - 4096, "</html>\n");
-	free(html);
-	p.cut = false;
 	json = make(&p, listing_page_json);
 	ck_assert(p.cut);
-	ck_assert_uint_lt(strlen(json), LISTING_PAGE_MAX + 4096);
-	has(json + LISTING_PAGE_MAX - 4096, "}\n]\n");
+	ck_assert_uint_lt(strlen(json), LISTING_JSON_MAX + 4096);
+	has(json + LISTING_JSON_MAX - 4096, "}\n]\n");
 	free(json);
 	free(e);
 
-	p = page_of("/", NULL, 0);
+	e = (struct listing_entry[]){ file("x", 1, 0) };
+	p = page_of("/", e, 1);
 	p.cut = true;
 	html = make(&p, listing_page_html);
-	has(html, "There is more here");
+	has(html, "<p>0 directories, 1 file, 1 B, and more that are not listed; times");
 	free(html);
 }
