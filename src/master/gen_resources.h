@@ -6,7 +6,6 @@
 
 #include "sandbox/privs.h"
 #include "sites/certs.h"
-#include "sites/client_cas.h"
 #include "sites/sites.h"
 
 struct resources {
