@@ -248,6 +248,15 @@ def listings_held(t):
 
 
 @attack
+def archives_held(t):
+	"""Archives of a long directory that nobody reads."""
+	with t.raw(window=0) as raw:
+		for n in range(20):
+			streams(raw, ["/many/?archive=tar"] if n < 12 else [], 1 + 2 * n)
+			yield 0.6
+
+
+@attack
 def unread_downloads(t):
 	"""Windows are open, but nobody reads the socket."""
 	with t.raw("tls", window=2**31 - 1) as raw:

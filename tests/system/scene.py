@@ -8,6 +8,7 @@ from users import BCRYPT, hashed, put_users
 
 PASSWORD = "sesame"  # anna's and the guests'; bob's is known to attackers
 SERVER = """autoindex = true
+archive = "tar"
 upload-dir = "in"
 location "/old/" { redirect = "/new/" }
 location "/in" { auth-basic-file = "%s" }"""

@@ -161,8 +161,8 @@ def test_the_limits_of_security_md():
 	"""Each key of the sections limits and timeouts, with its default and a reason, and no other."""
 	text, table = (TOP / "SECURITY.md").read_text(), (TOP / "src/conf/conf.def").read_text()
 	said = {key: default for key, default in re.findall(r"^\| `([\w.-]+)` \| (\S+) \| \S.* \|$", text, re.M)}
-	keys = {section.lower() + "." + key: default for section, key, default
-		in re.findall(r'^CONF_(LIMITS|TIMEOUTS)\("([\w-]+)",\s*\w+,\s*\w+,\s*"(.*?)",', table, re.M)}
+	keys = {section.lower().replace("handling", "timeouts") + "." + key: default for section, key, default
+		in re.findall(r'^CONF_(LIMITS|TIMEOUTS|HANDLING)\("([\w-]+)",\s*\w+,\s*\w+,\s*"(.*?)",', table, re.M)}
 	assert len(keys) > 10 and said == keys, "SECURITY.md has a row for each key, with its default"
 	most = re.search(r'^CONF_GLOBAL\("worker-connections",\s*\w+,\s*\w+,\s*"(\d+)"', table, re.M).group(1)
 	assert "`worker-connections` (%s)" % most in text
