@@ -94,12 +94,12 @@ enum http_tls {
 	HTTP_TLS_MISSED, /* cleartext, on a TLS listener: requests get this answer */
 };
 
-/* A connection's facts for its requests: they share it, the connection owns it. */
 /* Timeouts of a listener's connections, in milliseconds. */
 struct http_timeouts {
 	uint32_t handshake, header, body, send, keepalive;
 };
 
+/* A connection's facts for its requests: they share it, the connection owns it. */
 struct http_conn {
 	struct addr peer; /* by accept(2); may be replaced before the first request */
 	uint16_t port;    /* of the listener; 0: a unix socket */

@@ -1,6 +1,7 @@
 """HTTP/1.1 and 1.0 (RFC 9112): the same answers as over HTTP/2, connections that go on and that end."""
 import contextlib
 import os
+import re
 import signal
 import socket
 import time
@@ -237,8 +238,10 @@ def test_header_timeout(h2d, how):
 
 def test_timeouts_of_a_listener(h2d):
 	"""Those of its own; all others are the outer ones, and of other listeners."""
-	server = h2d.new(listens=("tcp", "unix"), sections="timeouts { header = 300 }")
-	server.put_conf(server.conf_text.replace('"0666" }', '"0666"  timeouts { header = 1 } }'))
+	server = h2d.new(listens=("tcp", "unix"), sections="timeouts { header = 300  body = 300 }",
+		server='upload-dir = "up"  upload-public = true')
+	server.put_conf(server.conf_text.replace('"0666" }', '"0666"  timeouts { header = 1  body = 1 } }'))
+	os.mkdir(os.path.join(server.root, "up"))
 	server.start()
 	with server.h1("tcp") as patient, server.h1("unix") as hasty:
 		for c in (patient, hasty):
@@ -247,7 +250,12 @@ def test_timeouts_of_a_listener(h2d):
 		patient.send_bytes(b"st: a\r\n\r\n")
 		patient.ask("GET", "/")
 		assert patient.response().status == 200
-	assert "timeouts {\n\t\t# Maximum time for the headers of a request, once begun.\n\t\theader = 1\n\t}\n" in server.run("-T", check=0).out
+	with server.connect("tcp") as patient, server.connect("unix") as hasty:
+		waiting, late = (c.send("PUT", "/files/f", [("content-length", "2")], body=b"x", end=False) for c in (patient, hasty))
+		assert hasty.response(late).status == 408
+		patient.send_body(waiting, b"y")
+		assert patient.response(waiting).status == 201
+	assert re.search(r"timeouts \{\n\t\t# [^\n]*\n\t\theader = 1\n\t\t# [^\n]*\n\t\tbody = 1\n\t\}\n", server.run("-T", check=0).out)
 
 
 def goes_on(server, how):
