@@ -49,6 +49,7 @@ struct archive {
 	struct body file;    /* of the member */
 	struct file_id seen; /* of the file, by the list */
 	uint64_t want;       /* bytes of it to send */
+	uint64_t left;       /* bytes of the range, when they were last asked for */
 	uint64_t turn;       /* of the loop, when the last file was opened */
 	unsigned nopened;    /* files opened in that turn */
 	struct task pause;
@@ -171,8 +172,8 @@ static void end_pause(struct task *t)
 	req_resume(LIST_ENTRY(t, struct archive, pause)->req);
 }
 
-/* Opens the file of the member, of whose content at most left bytes are sent. */
-static void open_file(struct archive *a, const struct archive_list *l, uint64_t left)
+/* Opens the file of the member. */
+static void open_file(struct archive *a, const struct archive_list *l)
 {
 	const struct archive_entry *e = &l->v[a->n];
 	char buf[ARCHIVE_PATH];
@@ -186,7 +187,7 @@ static void open_file(struct archive *a, const struct archive_list *l, uint64_t 
 	}
 	archive_go(a, ARCHIVE_OPEN);
 	a->seen = (struct file_id){ .ino = e->ino, .size = e->size, .mtime_ns = e->mtime_ns };
-	a->want = rest < left ? rest : left;
+	a->want = rest < a->left ? rest : a->left;
 	disk_file_attach(f, &a->file);
 	f->ctx = a;
 	f->opened = opened_later;
@@ -199,7 +200,7 @@ static void open_file(struct archive *a, const struct archive_list *l, uint64_t 
 /* --- the source ------------------------------------------------------------------------------- */
 
 /* Makes the next piece, or has a thread do so. */
-static void advance(struct archive *a, uint64_t left)
+static void advance(struct archive *a)
 {
 	const struct archive_list *l;
 	bool more = true;
@@ -223,7 +224,7 @@ static void advance(struct archive *a, uint64_t left)
 	else if (a->text.n > 0)
 		archive_go(a, ARCHIVE_TEXT);
 	else if (may_open(a))
-		open_file(a, l, left);
+		open_file(a, l);
 }
 
 static ssize_t archive_ready(struct body *b, size_t want)
@@ -231,8 +232,9 @@ static ssize_t archive_ready(struct body *b, size_t want)
 	struct archive *a = b->src;
 	size_t n;
 
+	a->left = b->left;
 	if (a->state == ARCHIVE_NEXT)
-		advance(a, b->left);
+		advance(a);
 	switch (a->state) {
 	case ARCHIVE_TEXT:
 		n = a->text.n - a->at;
@@ -356,9 +358,10 @@ static int add_fields(struct h2d_req *req, const struct archive *a)
 	if (l->left_out > 0)
 		rc |= reply_add(req, SLICE("archive-left-out"),
 			slice_str(arena_printf(&req->arena, "%u", l->left_out)));
-	if (req->location->cache_control.n == 0)
-		rc |= reply_add(req, SLICE("cache-control"), SLICE("no-cache"));
-	return rc;
+	/* The archive may contain files that other clients may not read. */
+	if (req->site->guarded)
+		return rc | reply_add(req, SLICE("cache-control"), SLICE("private, no-cache"));
+	return rc | reply_cache_control(req, SLICE("no-cache"));
 }
 
 /* No date shows every change: conditions on dates are ignored. */
@@ -383,6 +386,16 @@ static void reply_archive(struct archive *a)
 	reply_conditional(req, &r, reply_conditional_seen(req) & ~ignored);
 }
 
+/* Without the mark of a weak one: the same list may be settled by now. */
+static struct slice opaque(const struct etag *e)
+{
+	struct slice tag = etag_slice(e);
+
+	if (slice_starts(tag, SLICE("W/")))
+		slice_skip(&tag, 2);
+	return tag;
+}
+
 static void got(struct listing_reader *r, int result)
 {
 	struct archive *a = LIST_ENTRY(r, struct archive, reader);
@@ -392,8 +405,7 @@ static void got(struct listing_reader *r, int result)
 		listing_refuse(a->req, "archive", a->reader.key.path, result);
 		return;
 	}
-	if (result != 0 ||
-		(replied && !slice_eq(etag_slice(&a->etag), etag_slice(&r->text->etag)))) {
+	if (result != 0 || (replied && !slice_eq(opaque(&a->etag), opaque(&r->text->etag)))) {
 		log_peer(LEVEL_INFO, "archive %s: changed; cutting off the response",
 			a->reader.key.path);
 		archive_go(a, ARCHIVE_FAILED);
@@ -407,7 +419,7 @@ static void got(struct listing_reader *r, int result)
 		return;
 	}
 	/* At once: others may need the memory before the stream's turn. */
-	advance(a, a->req->reply.body.left);
+	advance(a);
 	req_resume(a->req);
 }
 
@@ -418,19 +430,6 @@ static bool let_go(struct listing_reader *r)
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
-
-static enum archive_kind kind_asked(const struct h2d_req *req)
-{
-	struct slice query = req->query, pair, key = SLICE("archive=");
-	enum archive_kind kind = ARCHIVE_NONE;
-
-	while (query.n > 0) {
-		slice_cut(&query, '&', &pair);
-		if (slice_starts(pair, key))
-			kind = archive_kind_of(slice_of(pair.p + key.n, pair.n - key.n));
-	}
-	return req->location->archives >> kind & 1 ? kind : ARCHIVE_NONE;
-}
 
 static struct archive *create(struct h2d_req *req, struct files *f, enum archive_kind kind)
 {
@@ -461,6 +460,7 @@ static struct archive *create(struct h2d_req *req, struct files *f, enum archive
 		.open = open,
 		.archive = kind,
 		.site = req->site,
+		.routes = req->env->conf.routes,
 		.tree = tree,
 		.location = req->location,
 		.spelled = site_spelling_matters(req->site, req->path),
@@ -472,11 +472,11 @@ static struct archive *create(struct h2d_req *req, struct files *f, enum archive
 
 bool archive_reply(struct h2d_req *req, struct files *f)
 {
-	enum archive_kind kind = kind_asked(req);
+	enum archive_kind kind = archive_kind_asked(req->query);
 	struct archive *a;
 	int rc;
 
-	if (kind == ARCHIVE_NONE || req->path.p[req->path.n - 1] != '/')
+	if (!(req->location->archives >> kind & 1) || req->path.p[req->path.n - 1] != '/')
 		return false;
 	TRACE_STEP(req, ARCHIVE, TRACE_AT(req->location, archive), "sends the directory as %s",
 		archive_formats[kind].name.p);

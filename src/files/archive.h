@@ -63,6 +63,9 @@ extern const struct archive_format archive_formats[ARCHIVE_KINDS];
 /* The format of that name; ARCHIVE_NONE: there is none. */
 enum archive_kind archive_kind_of(struct slice name);
 
+/* The kind of the last "archive=NAME" in a query. */
+enum archive_kind archive_kind_asked(struct slice query);
+
 /* CRC-32 (ISO 3309) of n more bytes; of none it is 0. */
 uint32_t archive_crc(uint32_t crc, const void *p, size_t n);
 

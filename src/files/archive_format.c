@@ -343,3 +343,16 @@ enum archive_kind archive_kind_of(struct slice name)
 		;
 	return kind;
 }
+
+enum archive_kind archive_kind_asked(struct slice query)
+{
+	struct slice pair, key = SLICE("archive=");
+	enum archive_kind kind = ARCHIVE_NONE;
+
+	while (query.n > 0) {
+		slice_cut(&query, '&', &pair);
+		if (slice_starts(pair, key))
+			kind = archive_kind_of(slice_of(pair.p + key.n, pair.n - key.n));
+	}
+	return kind;
+}

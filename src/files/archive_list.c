@@ -15,6 +15,8 @@
 #include "image/beneath.h"
 #include "request/gate.h"
 #include "request/req_client.h"
+#include "rules/redirect.h"
+#include "rules/route.h"
 #include "share/access.h"
 
 enum { ENTRIES_FIRST = 64 };
@@ -142,6 +144,17 @@ static bool may_read(const struct listing_key *key, struct slice path)
 	return true;
 }
 
+/* True if another answer than the file is that of its path: a redirect, or a compiled route. */
+static bool is_taken(const struct listing_key *key, struct slice path)
+{
+	struct route_match match;
+
+	return (key->site->redirects != NULL &&
+		       redirects_find(key->site->redirects, path) != NULL) ||
+	       (key->routes != NULL &&
+		       route_find(key->routes, H2D_ON_PUBLIC, H2D_GET, path, &match) != ROUTE_NONE);
+}
+
 static unsigned links_of(const struct walk *w, struct slice path)
 {
 	return reply_file_links(
@@ -239,7 +252,7 @@ static int look_at(struct walk *w, const char *name)
 		w->path[path.n++] = '/';
 	if (w->key->site->hides && site_hides(site_location(w->key->site, path), path))
 		return 0;
-	if (!may_read(w->key, path) ||
+	if (!may_read(w->key, path) || (!dir && is_taken(w->key, path)) ||
 		faccessat(dirfd(w->dir), name, dir ? R_OK | X_OK : R_OK, 0) < 0 ||
 		(link && dir && is_circle(w, &st))) {
 		w->list->left_out++;
@@ -313,9 +326,15 @@ static int walk(struct walk *w)
 	struct archive_list *l = w->list;
 	int rc = add(w, "", &(struct stat){ .st_mode = S_IFDIR });
 
-	for (unsigned i = 0; rc == 0 && i < l->n; i++)
+	for (unsigned i = 0; rc == 0 && i < l->n; i++) {
 		if (l->v[i].dir)
 			rc = read_directory(w, i);
+		if (i > 0 && (rc == -ENOENT || rc == -ENOTDIR)) {
+			/* Removed meanwhile: its parent may have the same time. */
+			w->settled = false;
+			rc = 0;
+		}
+	}
 	if (rc == 0)
 		rc = spelling_check(w->root, key->path, key->spelled, key->links);
 	return rc;
@@ -385,9 +404,12 @@ static int make_tag(const struct archive_list *l, enum archive_kind kind, bool w
 int archive_list_make(const struct listing_key *key, const struct job *j, struct archive_list *l,
 	struct etag *etag)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct walk *w;
 	int rc;
 
+	if (strlen(key->path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return -ENOMEM;
 	*w = (struct walk){ .key = key, .job = j, .list = l, .settled = true };

@@ -161,8 +161,9 @@ static int add_policy(struct h2d_req *req, const struct listing *l)
 
 	for (unsigned i = 0; i < req->reply.nfields; i++)
 		if (slice_eq(req->reply.fields[i].name, name)) {
-			if (form)
-				req->reply.fields[i].value = form_policy;
+			/* The sandbox of uploads would block the search form. */
+			if (form || slice_eq(req->reply.fields[i].value, SLICE("sandbox")))
+				req->reply.fields[i].value = form ? form_policy : list_policy;
 			return 0;
 		}
 	return reply_add(req, name, form ? form_policy : list_policy);

@@ -53,6 +53,7 @@ struct listing_key {
 	enum archive_kind archive;
 	const char *open;
 	const struct site *site;
+	const struct route_table *routes; /* NULL: none */
 	const struct doc_root *tree;
 };
 

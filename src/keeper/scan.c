@@ -136,6 +136,8 @@ static void enter_root(struct scan *s, unsigned root, int fd, const struct stat 
 		/* First: a look at the root in a pause of the long step finds no change. */
 		r->dev = st->st_dev;
 		r->ino = st->st_ino;
+		if (r->top != NULL)
+			catalog_doubt_below(s->catalog, r->top);
 		shut_root(s, r);
 		if (fd >= 0 && cacheable(r, fd)) {
 			r->fd = fd;

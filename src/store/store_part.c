@@ -134,11 +134,12 @@ static struct store_result begin_new(struct store_work *w)
 	r = measure(w, files_cost(w));
 	if (store_ok(r))
 		r = agree(w, BODY_UNKNOWN);
+	if (store_ok(r) && w->part->last)
+		r = store_work_add_folders(w);
+	/* Last, as it is kept whatever follows. */
 	if (store_ok(r))
 		r = store_quota_ask(
 			&w->quota, &w->at, STORE_QUOTA_KEEP, files_cost(w), w->replaced);
-	if (store_ok(r) && w->part->last)
-		r = store_work_add_folders(w);
 	return store_ok(r) ? create_part(w) : r;
 }
 

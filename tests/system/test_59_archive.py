@@ -11,6 +11,7 @@ import pytest
 from h2.settings import SettingCodes
 
 from procs import wait_for
+from test_47_handlers import handlers  # noqa: F401 (fixture)
 from users import basic, hashed, put_users
 
 WINDOW = SettingCodes.INITIAL_WINDOW_SIZE
@@ -165,23 +166,35 @@ def test_larger_than_old_numbers(make, connect):
 
 
 def test_what_the_client_may_not_read(make, connect, tmp_path):
+	(tmp_path / "moved").write_text("/d/moved /new\n")
 	(tmp_path / "users").write_text("anna:$6$salt$" + "x" * 86 + "\n")
 	server = make(server=ARCHIVE + """hide = {"*.bak"}
 		location "/d/closed/" { deny = {"all"} }
 		location "/d/secret" { auth-basic-file = "%s" }
 		location "/d/unlisted/" { archive = {} }
 		location "/d/gone/" { return = 410 }
-		location "/d/elsewhere/" { redirect = "/d/" }""" % (tmp_path / "users"), files={
+		location "/d/elsewhere/" { redirect = "/d/" }
+		redirect-file = "%s" """ % (tmp_path / "users", tmp_path / "moved"), files={
 			"d/seen": "seen", "d/closed/x": "x", "d/secret": "s", "d/secret.gz": "s", "d/unlisted/x": "x", "d/gone/x": "x",
-			"d/elsewhere/x": "x", "d/.dot": "x", "d/.git/x": "x", "d/a.bak": "x", "d/c.bak/x": "x", "d/.well-known/x": "w"}, dirs=())
+			"d/elsewhere/x": "x", "d/.dot": "x", "d/.git/x": "x", "d/a.bak": "x", "d/c.bak/x": "x", "d/.well-known/x": "w", "d/moved": "x"},
+			dirs=())
 	with connect(server) as c:
 		tar, packed = c.get("/d/" + TAR), c.get("/d/" + ZIP)
 		wanted = {"d/": None, "d/seen": b"seen", "d/.well-known/": None, "d/.well-known/x": b"w"}
 		assert read_tar(tar.body) == read_zip(packed.body) == wanted
-		assert tar.get("archive-left-out") == packed.get("archive-left-out") == "6"
-		assert zipfile.ZipFile(io.BytesIO(packed.body)).comment == b"archive-left-out: 6"
+		assert tar.get("archive-left-out") == packed.get("archive-left-out") == "7"
+		assert zipfile.ZipFile(io.BytesIO(packed.body)).comment == b"archive-left-out: 7"
+		assert "no-cache" in tar.get("cache-control") and "private" in tar.get("cache-control"), "others may have less"
+		assert c.get("/%s/%s" % ("x" * 5000, TAR)).status == 404
 		assert c.get("/d/closed/" + TAR).status == 403
 		assert c.get("/d/unlisted/" + TAR).status == 404, "the query means nothing there"
+
+
+def test_paths_of_routes(handlers):  # noqa: F811
+	server = handlers(server=ARCHIVE, files={"t/duplex/start": "a handler answers instead", "t/x": "x"})
+	with server.connect() as c:
+		tar = c.get("/t/" + TAR)
+		assert set(read_tar(tar.body)) == {"t/", "t/duplex/", "t/x"} and tar.get("archive-left-out") == "1"
 
 
 def test_passwords(make, connect):

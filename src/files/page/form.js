@@ -105,6 +105,8 @@
 	const showRemembered = () => {
 		for (const key of memory(all => Object.keys(all).filter(key => key.startsWith(MEMORY + base))) || []) {
 			const {at, path, size, sent, until} = remembered(key) || {};
+			if (path && !key.startsWith(MEMORY + urlOf(path) + ' '))
+				continue; // of a directory below
 			const text = sizeText(sent) + ' of ' + sizeText(size) + ' are stored: choose the file again to go on';
 			const item = make('li', {}, make('bdi', {textContent: path}), make('span', {textContent: text}));
 			const end = () => {
@@ -212,7 +214,9 @@
 	const resize = n => piece = Math.floor(Math.min(most, Math.max(LEAST, n)));
 
 	const begin = u => {
-		const fields = {'upload-complete': '?1', 'want-repr-digest': 'sha-256=1'}, data = new FormData();
+		// A digest of more would take a server longer than proxies wait for the answer.
+		const fields = {'upload-complete': '?1', ...u.file.size < 1024 * MIB && {'want-repr-digest': 'sha-256=1'}};
+		const data = new FormData();
 		u.whole = !u.resumes || u.file.size <= piece;
 		if (u.resumes && u.whole)
 			return ask(u, 'POST', u.url, fields, u.file);
@@ -281,9 +285,10 @@
 				remember(u);
 			} else if (u.at && (status === 404 || status === 410)) {
 				forget(u);
+				await pause(u, Math.min(30, 2 ** tries++) * (1 + Math.random()) / 2);
 			} else if (status === 413 && u.resumes && piece > LEAST && u.file.size > LEAST) {
 				most = resize(piece / 2); // by a proxy: the server was asked before
-			} else if (status === 405 && u.resumes) {
+			} else if (status === 405 && u.resumes && !u.path.includes('/')) {
 				u.resumes = false;
 				forget(u);
 			} else if (!status && !await u.file.slice(0, 1).arrayBuffer().catch(() => null)) {
@@ -306,6 +311,9 @@
 		const fresh = parse(await answer.text());
 		for (const part of ['table', 'main>p'])
 			document.querySelector(part).replaceWith(fresh.querySelector(part));
+		document.querySelector('nav')?.remove();
+		document.querySelector('table').after(fresh.querySelector('nav') || '');
+		document.querySelector('main').dispatchEvent(new Event('listed'));
 	};
 
 	// Starts those that wait; a list of thousands would help no one, so some of them are shown.
@@ -372,7 +380,7 @@
 	// Asks what the server offers for a file of that path.
 	const offer = async path => {
 		let answer;
-		while (!(answer = await fetch(urlOf(path), {method: 'OPTIONS'}).catch(() => null)) || answer.status >= 500) {
+		while (!(answer = await fetch(urlOf(path), {method: 'OPTIONS'}).catch(() => null)) || AGAIN.includes(answer.status)) {
 			said.textContent = 'The server does not answer; trying again';
 			await new Promise(done => setTimeout(done, 2000));
 		}
@@ -389,7 +397,7 @@
 	const add = async pairs => {
 		const seen = pairs.filter(([, path]) => !/(^|\/)\..*\/|\/\./.test(path)), depth = path => path.split('/').length;
 		const deepest = seen.reduce((found, [, path]) => depth(path) > depth(found) ? path : found, 'x');
-		const status = await offer(deepest), flat = !resumes && depth(deepest) > 1;
+		const status = await offer(deepest), flat = (status < 400 ? !resumes : status === 404) && depth(deepest) > 1;
 		if (flat)
 			await offer('x');
 		if (!busy) {
@@ -411,8 +419,8 @@
 				fail(u, long + ': another of these files has its name');
 			else if (file.size > maxSize)
 				fail(u, WORDS[413] + ': ' + sizeText(maxSize));
-			else if (status === 401)
-				fail(u, WORDS[401]);
+			else if (status === 401 || status >= 400 && !flat && path.includes('/'))
+				fail(u, WORDS[status] || 'the server refuses this directory');
 			else
 				show(Object.assign(u, known ? {at: known.at, sent: known.sent} : {}), 'waits');
 		}
@@ -464,7 +472,7 @@
 			return;
 		e.preventDefault();
 		const entries = [...e.dataTransfer.items].map(item => item.webkitGetAsEntry()).filter(Boolean);
-		add((await Promise.all(entries.map(walk))).flat());
+		add((await Promise.all(entries.map(entry => walk(entry).catch(() => [])))).flat());
 	};
 	onbeforeunload = e => {
 		if (busy)

@@ -66,9 +66,11 @@
 		if (!answer.ok || turn !== last)
 			return;
 		const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+		if (!page.querySelector('table'))
+			return;
 		history.replaceState(null, '', url);
 		main.querySelector('nav')?.remove();
-		for (const part of ['table', 'table~p'])
+		for (const part of ['table', 'main>p'])
 			main.querySelector(part).replaceWith(page.querySelector(part));
 		if (page.querySelector('nav'))
 			main.querySelector('table').after(page.querySelector('nav'));
@@ -96,5 +98,6 @@
 	box.onclose = () => box.replaceChildren();
 	box.setAttribute('aria-label', 'Preview');
 	main.append(box);
+	main.addEventListener('listed', row); // by form.js
 	row();
 })();
