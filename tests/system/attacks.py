@@ -238,22 +238,23 @@ def held_streams_over_images(t):
 			yield 0.7
 
 
+def held(t, path):
+	with t.raw(window=0) as raw:
+		for n in range(20):
+			streams(raw, [path] if n < 12 else [], 1 + 2 * n)
+			yield 0.6
+
+
 @attack
 def listings_held(t):
 	"""Long listings that nobody reads."""
-	with t.raw(window=0) as raw:
-		for n in range(20):
-			streams(raw, ["/many/"] if n < 12 else [], 1 + 2 * n)
-			yield 0.6
+	return held(t, "/many/")
 
 
 @attack
 def archives_held(t):
 	"""Archives of a long directory that nobody reads."""
-	with t.raw(window=0) as raw:
-		for n in range(20):
-			streams(raw, ["/many/?archive=tar"] if n < 12 else [], 1 + 2 * n)
-			yield 0.6
+	return held(t, "/many/?archive=tar")
 
 
 @attack
