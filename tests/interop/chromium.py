@@ -49,15 +49,27 @@ class Browser:
 		os.close(their_out)
 		self.session = None
 
+	def attach(self, target):
+		"""From now on calls are that page's."""
+		self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+		for domain in ("Page", "Runtime", "Log", "Network"):
+			self.call(domain + ".enable")
+
+	@contextlib.contextmanager
+	def tab(self):
+		"""Another page of this browser, for the calls in this block."""
+		first, self.session = self.session, None
+		target = self.call("Target.createTarget", url="about:blank")["targetId"]
+		self.attach(target)
+		yield
+		self.session = None
+		self.call("Target.closeTarget", targetId=target)
+		self.session = first
+
 	def __enter__(self):
 		try:
 			pages = [t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page"]
-			target = pages[0]["targetId"] if pages else self.call("Target.createTarget",
-				url="about:blank")["targetId"]
-			self.session = self.call("Target.attachToTarget", targetId=target,
-				flatten=True)["sessionId"]
-			for domain in ("Page", "Runtime", "Log", "Network"):
-				self.call(domain + ".enable")
+			self.attach(pages[0]["targetId"] if pages else self.call("Target.createTarget", url="about:blank")["targetId"])
 		except BaseException:
 			self.close()
 			raise

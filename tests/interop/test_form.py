@@ -27,6 +27,7 @@ class Network:
 
 	def __init__(self, port, rate):
 		self.port, self.rate, self.up, self.pairs = port, rate, 0, set()
+		self.loses = None  # the beginning of an answer that is lost with its connection, once
 		self.listener = socket.create_server(("127.0.0.1", 0))
 		self.own = self.listener.getsockname()[1]
 		threading.Thread(target=self.accept, daemon=True).start()
@@ -51,6 +52,9 @@ class Network:
 				if goes_up:
 					self.up += len(data)
 					time.sleep(len(data) / self.rate)  # the line itself
+				elif self.loses and data.startswith(self.loses):
+					self.loses = None
+					break
 				to.sendall(data)
 		self.end(source, to)
 
@@ -191,6 +195,43 @@ def test_pieces(h2d, browser, tmp_path):  # noqa: F811
 	for path in paths:
 		assert content(server, path.name) == path.read_bytes()
 	assert browser.console_errors() == []
+
+
+def test_lost_answer(h2d, browser, network, tmp_path):  # noqa: F811
+	"""A small file has arrived, and its answer has not: it is stored, and not refused as one that exists. Another file's bytes are."""
+	server = h2d(server=FORM + "upload-overwrite = false", files={"up/longer": bytes(1001), "up/empty": b"x"})
+	line = network(server, "tcp")
+	paths = [put_file(tmp_path / "small", 1000), tmp_path / "longer", put_file(tmp_path / "empty", 0)]
+	paths[1].write_bytes(bytes(1000))
+	browser.open("http://127.0.0.1:%d/up/" % line.own)
+	line.loses = b"HTTP/1.1 201"
+	choose(browser, paths[0])
+	ends(browser, "1 file stored")
+	assert line.loses is None and content(server, "small") == paths[0].read_bytes()
+	choose(browser, *paths[1:])
+	ends(browser, "0 files stored, 2 not")
+	assert set(items(browser)) == {name + "|name exists and must not be replaced|Retry|Remove" for name in ("longer", "empty")}
+
+
+def test_two_tabs(h2d, browser, network, tmp_path):  # noqa: F811
+	"""The same file in both: the second goes on with it, and the first says so and takes nothing back by itself."""
+	server = h2d(server=FORM, files={"up/.keep": b""})
+	line = network(server, "tls", 8 * MIB)
+	url = server.url("tls", "/up/").replace(str(server.ports["tls"]), str(line.own))
+	path = put_file(tmp_path / "film", 24 * MIB)
+	browser.open(url)
+	choose(browser, path)
+	until(browser, lambda: there(server) > 2 * MIB)
+	with browser.tab():
+		browser.open(url)
+		choose(browser, path)
+		until(browser, lambda: any(" left" in item for item in items(browser)))
+		ends(browser, "1 file stored")
+	assert items(browser) == ["film|upload was taken over by another request|Retry|Remove"]
+	assert content(server, "film") == path.read_bytes()
+	assert line.up - path.stat().st_size < PIECE
+	click(browser, "Remove film")
+	assert items(browser) == []
 
 
 NGINX = """daemon off;  pid nginx.pid;  error_log stderr;  worker_processes 1;  %s

@@ -4,7 +4,7 @@
 'use strict';
 (() => {
 	const AT_ONCE = 2, SHOWN = 50, LEAST = 256 << 10, MIB = 1 << 20, MEMORY = 'h2d upload ';
-	// The server is busy or being replaced, or another request took the upload.
+	// The server is busy or being replaced, or has another offset.
 	const AGAIN = [0, 408, 409, 425, 429, 500, 502, 503, 504];
 	const WORDS = {
 		401: 'a password is needed', 403: 'you may not upload here', 409: 'a file of this name exists and must not be replaced',
@@ -95,10 +95,10 @@
 	const remembered = key => memory(all => JSON.parse(all.getItem(key)));
 	const remember = u => memory(all => all.setItem(keyOf(u),
 		JSON.stringify({at: u.at, path: u.path, size: u.file.size, sent: u.sent, until: Date.now() + maxAge * 1000})));
+	const recall = u => Object.assign(u, {at: null, sent: 0}, u.resumes && remembered(keyOf(u)));
 	const forget = u => {
 		memory(all => all.removeItem(keyOf(u)));
-		u.at = null;
-		u.sent = 0;
+		recall(u);
 	};
 	const drop = at => fetch(at, {method: 'DELETE', keepalive: true}).catch(() => {}); // or it expires
 
@@ -267,6 +267,13 @@
 		leave(u.item);
 	};
 
+	// A file that must not be replaced may be this one: the answer to an earlier request was lost. The range is one byte
+	// longer than the file, so that a longer file is another one.
+	const isThere = async u => {
+		const answer = await fetch(u.url, {cache: 'no-store', headers: {range: 'bytes=0-' + u.file.size}});
+		return answer.ok && await digest(await answer.blob(), () => true) === await u.digest;
+	};
+
 	const run = async u => {
 		const mine = u.turn = {};
 		let sure = false, tries = 0; // sure: u.sent is what the server has
@@ -279,6 +286,8 @@
 				return;
 			if (good && (of('upload-complete') === '?1' || !u.at && u.whole))
 				return end(u, request);
+			if (status === 409 && !u.at && u.whole && u.resumes && await isThere(u).catch(() => false))
+				return u.turn === mine && end(u, request);
 			if (good) {
 				tries = +of('upload-offset') > u.sent ? 0 : tries;
 				Object.assign(u, {at: u.at || new URL(of('location'), u.url).href, sent: +of('upload-offset')});
@@ -293,9 +302,10 @@
 				forget(u);
 			} else if (!status && !await u.file.slice(0, 1).arrayBuffer().catch(() => null)) {
 				return fail(u, 'the file has changed, or it cannot be read');
-			} else if (AGAIN.includes(status) && (status !== 409 || u.at)) {
+			} else if (AGAIN.includes(status) && (status !== 409 || u.at && (!sure || of('upload-offset')))) {
 				await pause(u, +of('retry-after') || Math.min(30, 2 ** tries++) * (1 + Math.random()) / 2);
 			} else {
+				u.at = status === 409 ? null : u.at; // it may be another tab's now
 				return (status === 401 ? [u, ...some('waits')] : [u]).forEach(one => fail(one, why(request)));
 			}
 			sure = good;
@@ -357,6 +367,8 @@
 		},
 		Retry: u => {
 			u.digest = null;
+			if (!u.at)
+				recall(u);
 			acts['Go on'](u);
 		},
 		Cancel: u => {
@@ -411,7 +423,7 @@
 			const path = flat ? long.slice(long.lastIndexOf('/') + 1) : long, url = urlOf(path);
 			const u = {file, path, url, resumes, sent: 0, live: 0, state: 'waits', meter: {},
 				bar: named('progress', path, {value: 0}), text: make('span'), buttons: make('div')};
-			const clash = some('waits', 'sends', 'paused').some(other => other.url === url), known = resumes && remembered(keyOf(u));
+			const clash = some('waits', 'sends', 'paused').some(other => other.url === url);
 			u.item = make('li', {}, make('bdi', {textContent: path}), u.text, u.buttons, u.bar);
 			list.querySelectorAll('li[data-key]').forEach(item => item.dataset.key === keyOf(u) && item.remove());
 			uploads.push(u);
@@ -422,7 +434,7 @@
 			else if (status === 401 || status >= 400 && !flat && path.includes('/'))
 				fail(u, WORDS[status] || 'the server refuses this directory');
 			else
-				show(Object.assign(u, known ? {at: known.at, sent: known.sent} : {}), 'waits');
+				show(recall(u), 'waits');
 		}
 		work();
 	};
