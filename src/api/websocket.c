@@ -319,7 +319,6 @@ static int websocket_refuse(struct websocket *ws)
 int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *data, size_t len)
 {
 	struct websocket *ws = socket_of(req);
-	struct utf8_part utf8 = { 0 };
 	struct slice message = slice_of(data, len);
 
 	HANDLER_CALL();
@@ -328,7 +327,7 @@ int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *d
 		return -1;
 	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len))
 		return websocket_refuse(ws);
-	if (kind == H2D_WS_TEXT && (!utf8_goes_on(&utf8, message) || utf8.need > 0)) {
+	if (kind == H2D_WS_TEXT && !utf8_whole(message)) {
 		HANDLER_SLIP(req, "WebSocket text is not UTF-8; not sent");
 		return -1;
 	}

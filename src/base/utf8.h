@@ -21,6 +21,14 @@ struct utf8_part {
 /* Checks the next piece. False: it is no UTF-8, whatever follows. */
 bool utf8_goes_on(struct utf8_part *part, struct slice piece);
 
+/* True if s is UTF-8, to its end. */
+static inline bool utf8_whole(struct slice s)
+{
+	struct utf8_part end = { 0 };
+
+	return utf8_goes_on(&end, s) && end.need == 0;
+}
+
 /* The number of a character for which utf8_sequence() returned n. */
 uint32_t utf8_number(const char *p, size_t n);
 

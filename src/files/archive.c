@@ -261,7 +261,8 @@ static int emit_file(struct archive *a, size_t n, struct outq *q)
 	int rc;
 
 	if (a->crcs != NULL)
-		a->crcs[a->n] = archive_crc(a->crcs[a->n], f->buf->data + f->at, n);
+		a->crcs[a->n] = (uint32_t)a->format->sum(
+			a->crcs[a->n], (const unsigned char *)f->buf->data + f->at, (unsigned)n);
 	rc = a->file.ops->emit(&a->file, n, q);
 	a->off += n;
 	if (a->file.left == 0) {

@@ -21,7 +21,14 @@ struct h2d_req;
 struct job;
 struct listing_key;
 
-enum archive_kind { ARCHIVE_NONE, ARCHIVE_TAR, ARCHIVE_ZIP, ARCHIVE_KINDS };
+enum archive_kind {
+	ARCHIVE_NONE,
+	ARCHIVE_TAR,
+#ifdef HAVE_ZLIB
+	ARCHIVE_ZIP,
+#endif
+	ARCHIVE_KINDS
+};
 
 enum {
 	ARCHIVE_FILES_MAX = 100000,  /* files and directories */
@@ -56,18 +63,17 @@ struct archive_format {
 	/* NULL: the archive has no index, and no part depends on content: it has ranges. */
 	void (*index)(struct strbuf *t, const struct archive_member *m);
 	void (*end)(struct strbuf *t, const struct archive_end *e);
+	/* The CRC of n more bytes; of none it is 0. For an index only. */
+	unsigned long (*sum)(unsigned long crc, const unsigned char *p, unsigned n);
 };
 
 extern const struct archive_format archive_formats[ARCHIVE_KINDS];
 
-/* The format of that name; ARCHIVE_NONE: there is none. */
+/* The format of that name; ARCHIVE_NONE: this build has none. */
 enum archive_kind archive_kind_of(struct slice name);
 
 /* The kind of the last "archive=NAME" in a query. */
 enum archive_kind archive_kind_asked(struct slice query);
-
-/* CRC-32 (ISO 3309) of n more bytes; of none it is 0. */
-uint32_t archive_crc(uint32_t crc, const void *p, size_t n);
 
 /* --- the list --------------------------------------------------------------------------------- */
 

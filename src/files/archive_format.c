@@ -5,12 +5,16 @@
  */
 #include "files/archive.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+#ifdef HAVE_ZLIB
+#include <endian.h>
 #include <time.h>
+#include <zlib.h>
 
 #include "base/utf8.h"
+#endif
 
 /* --- tar -------------------------------------------------------------------------------------- */
 
@@ -114,6 +118,7 @@ static void tar_end(struct strbuf *t, const struct archive_end *e)
 
 /* --- zip -------------------------------------------------------------------------------------- */
 
+#ifdef HAVE_ZLIB
 enum {
 	ZIP_DESCRIBED = 1 << 3, /* the CRC and the sizes are behind the content */
 	ZIP_UTF8 = 1 << 11,
@@ -122,31 +127,20 @@ enum {
 	ZIP_UNIX = 3 << 8,
 };
 
-/* Little-endian. */
+/* Little-endian. A number beyond n bytes is all ones, and elsewhere. */
 static void put(struct strbuf *t, unsigned n, uint64_t v)
 {
-	v = htole64(v);
+	uint64_t most = UINT64_MAX >> (64 - 8 * n);
+
+	v = htole64(v < most ? v : most);
 	strbuf_add(t, slice_of(&v, n));
 }
 
-/* A number that may be beyond its n bytes: then it is all ones, and elsewhere. */
-static void put_small(struct strbuf *t, unsigned n, uint64_t v)
+/* Sizes are there packed and unpacked, numbers of members for this disk and for all. */
+static void put_twice(struct strbuf *t, unsigned n, uint64_t v)
 {
-	uint64_t most = (UINT64_C(1) << 8 * n) - 1;
-
-	put(t, n, v < most ? v : most);
-}
-
-static bool is_utf8(struct slice s)
-{
-	while (s.n > 0) {
-		size_t n = utf8_sequence(s);
-
-		if (n == 0)
-			return false;
-		slice_skip(&s, n);
-	}
-	return true;
+	put(t, n, v);
+	put(t, n, v);
 }
 
 static bool is_large(uint64_t v)
@@ -173,7 +167,7 @@ static uint64_t dos_time(int64_t mtime)
 static void zip_version(struct strbuf *t, const struct archive_member *m, bool large)
 {
 	put(t, 2, large ? 45 : 20);
-	put(t, 2, (m->size > 0 ? ZIP_DESCRIBED : 0) | (is_utf8(m->path) ? ZIP_UTF8 : 0));
+	put(t, 2, (m->size > 0 ? ZIP_DESCRIBED : 0) | (utf8_whole(m->path) ? ZIP_UTF8 : 0));
 	put(t, 2, 0); /* stored */
 	put(t, 4, dos_time(m->mtime));
 }
@@ -184,7 +178,7 @@ static void zip_time(struct strbuf *t, int64_t mtime)
 	put(t, 2, 5);
 	put(t, 1, 1); /* mtime */
 	put(t, 4,
-		(uint64_t)(mtime > INT32_MAX   ? INT32_MAX
+		(uint32_t)(mtime > INT32_MAX   ? INT32_MAX
 			   : mtime < INT32_MIN ? INT32_MIN
 					       : mtime));
 }
@@ -196,8 +190,7 @@ static void zip_head(struct strbuf *t, const struct archive_member *m)
 	put(t, 4, 0x04034b50);
 	zip_version(t, m, large);
 	put(t, 4, 0);
-	put(t, 4, large ? UINT32_MAX : 0);
-	put(t, 4, large ? UINT32_MAX : 0);
+	put_twice(t, 4, large ? UINT32_MAX : 0);
 	put(t, 2, m->path.n);
 	put(t, 2, ZIP_TIME_SIZE + (large ? 20 : 0));
 	strbuf_add(t, m->path);
@@ -205,21 +198,17 @@ static void zip_head(struct strbuf *t, const struct archive_member *m)
 	if (large) {
 		put(t, 2, 1);
 		put(t, 2, 16);
-		put(t, 8, 0);
-		put(t, 8, 0);
+		put_twice(t, 8, 0);
 	}
 }
 
 static void zip_tail(struct strbuf *t, const struct archive_member *m)
 {
-	unsigned n = is_large(m->size) ? 8 : 4;
-
 	if (m->size == 0)
 		return;
 	put(t, 4, 0x08074b50);
 	put(t, 4, m->crc);
-	put(t, n, m->size);
-	put(t, n, m->size);
+	put_twice(t, is_large(m->size) ? 8 : 4, m->size);
 }
 
 static void zip_index(struct strbuf *t, const struct archive_member *m)
@@ -231,24 +220,21 @@ static void zip_index(struct strbuf *t, const struct archive_member *m)
 	put(t, 2, ZIP_UNIX | 45);
 	zip_version(t, m, more > 0);
 	put(t, 4, m->crc);
-	put_small(t, 4, m->size);
-	put_small(t, 4, m->size);
+	put_twice(t, 4, m->size);
 	put(t, 2, m->path.n);
 	put(t, 2, ZIP_TIME_SIZE + (more > 0 ? more + 4 : 0));
 	put(t, 2, 0); /* comment */
 	put(t, 4, 0); /* number of the disk; kind of content */
 	put(t, 4, dir ? UINT64_C(040755) << 16 | 0x10 : UINT64_C(0100644) << 16);
-	put_small(t, 4, m->at);
+	put(t, 4, m->at);
 	strbuf_add(t, m->path);
 	zip_time(t, m->mtime);
 	if (more > 0) {
 		put(t, 2, 1);
 		put(t, 2, more);
 	}
-	if (is_large(m->size)) {
-		put(t, 8, m->size);
-		put(t, 8, m->size);
-	}
+	if (is_large(m->size))
+		put_twice(t, 8, m->size);
 	if (is_large(m->at))
 		put(t, 8, m->at);
 }
@@ -266,8 +252,7 @@ static void zip_end(struct strbuf *t, const struct archive_end *e)
 		put(t, 2, ZIP_UNIX | 45);
 		put(t, 2, 45);
 		put(t, 8, 0); /* disks */
-		put(t, 8, e->members);
-		put(t, 8, e->members);
+		put_twice(t, 8, e->members);
 		put(t, 8, n);
 		put(t, 8, e->index_at);
 		put(t, 4, 0x07064b50);
@@ -277,45 +262,13 @@ static void zip_end(struct strbuf *t, const struct archive_end *e)
 	}
 	put(t, 4, 0x06054b50);
 	put(t, 4, 0); /* disks */
-	put_small(t, 2, e->members);
-	put_small(t, 2, e->members);
-	put_small(t, 4, n);
-	put_small(t, 4, e->index_at);
+	put_twice(t, 2, e->members);
+	put(t, 4, n);
+	put(t, 4, e->index_at);
 	put(t, 2, strlen(comment));
 	strbuf_add(t, slice_str(comment));
 }
-
-enum { CRC_STEP = 8 };
-
-/* The CRC of a byte and k zeros behind it. Made by the first use, on the loop. */
-static uint32_t crc_table[CRC_STEP][256];
-
-/* Eight bytes a step: a byte a step takes four times as long, on the loop. */
-uint32_t archive_crc(uint32_t crc, const void *data, size_t n)
-{
-	const unsigned char *p = data;
-	uint64_t v;
-
-	for (uint32_t i = 0; i < 256 && crc_table[0][255] == 0; i++) {
-		uint32_t c = i;
-
-		for (int bit = 0; bit < 8 * CRC_STEP; bit++) {
-			c = c >> 1 ^ (UINT32_C(0xedb88320) & -(c & 1));
-			crc_table[bit / 8][i] = c;
-		}
-	}
-	crc = ~crc;
-	for (; n >= CRC_STEP; n -= CRC_STEP, p += CRC_STEP) {
-		memcpy(&v, p, sizeof(v));
-		v = le64toh(v) ^ crc;
-		crc = 0;
-		for (int k = 0; k < CRC_STEP; k++)
-			crc ^= crc_table[CRC_STEP - 1 - k][v >> 8 * k & 0xff];
-	}
-	while (n-- > 0)
-		crc = crc >> 8 ^ crc_table[0][(crc ^ *p++) & 0xff];
-	return ~crc;
-}
+#endif
 
 const struct archive_format archive_formats[ARCHIVE_KINDS] = {
 	[ARCHIVE_TAR] = {
@@ -325,6 +278,7 @@ const struct archive_format archive_formats[ARCHIVE_KINDS] = {
 		.tail = tar_tail,
 		.end = tar_end,
 	},
+#ifdef HAVE_ZLIB
 	[ARCHIVE_ZIP] = {
 		.name = SLICE_LIT("zip"),
 		.type = SLICE_LIT("application/zip"),
@@ -332,7 +286,9 @@ const struct archive_format archive_formats[ARCHIVE_KINDS] = {
 		.tail = zip_tail,
 		.index = zip_index,
 		.end = zip_end,
+		.sum = crc32,
 	},
+#endif
 };
 
 enum archive_kind archive_kind_of(struct slice name)

@@ -195,7 +195,6 @@ bool ws_code_valid(unsigned code)
 struct ws_close ws_close_read(struct slice payload)
 {
 	struct ws_close c = { .code = WS_NO_CODE, .answer = WS_NO_CODE };
-	struct utf8_part utf8 = { 0 };
 
 	if (payload.n == 0)
 		return c;
@@ -207,7 +206,7 @@ struct ws_close ws_close_read(struct slice payload)
 	if (!ws_code_valid(c.code))
 		return c;
 	c.reason = slice_of(payload.p + WS_CODE_BYTES, payload.n - WS_CODE_BYTES);
-	c.wrong = !utf8_goes_on(&utf8, c.reason) || utf8.need > 0;
+	c.wrong = !utf8_whole(c.reason);
 	c.answer = c.wrong ? WS_NOT_UTF8 : c.code;
 	return c;
 }

@@ -277,6 +277,19 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 	};
 }
 
+static void set_archives(
+	struct site_maker *m, struct location *location, const struct conf_scope *p)
+{
+	for (unsigned i = 0; i < p->archive.n; i++) {
+		enum archive_kind kind = archive_kind_of(slice_str(p->archive.v[i]));
+
+		location->archives |= 1u << kind;
+		if (kind == ARCHIVE_NONE)
+			conf_fault(m->faults, &p->archive_at,
+				"archive: this h2d was built without zlib, which zip requires");
+	}
+}
+
 /* The server's types have what any location compresses: as many of p are all of them. */
 static const struct mime_types *types_of(struct site_maker *m, const struct conf_scope *p)
 {
@@ -307,8 +320,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->charset = slice_str(p->charset);
 	location->types = types_of(m, p);
 	location->autoindex = p->autoindex;
-	for (unsigned i = 0; i < p->archive.n; i++)
-		location->archives |= 1u << archive_kind_of(slice_str(p->archive.v[i]));
+	set_archives(m, location, p);
 	location->sendfile = p->sendfile;
 	location->follow_links = p->follow_links == LINKS_ALL;
 	location->no_links = p->follow_links == LINKS_NONE;

@@ -15,7 +15,7 @@ static struct location guarded[1];
 
 UNIT_SETUP(setup)
 {
-	unit_site.all.archives = 1u << ARCHIVE_TAR | 1u << ARCHIVE_ZIP;
+	unit_site.all.archives = (1u << ARCHIVE_KINDS) - 2;
 	for (int i = 0; i < LARGE; i++)
 		large[i] = (char)(i * 31 >> 3);
 	tree_dir("d");
@@ -237,7 +237,7 @@ static bool is_weak(const struct h2d_req *req)
 
 TEST(the_tag)
 {
-	struct h2d_req *req = ask_tar(NULL), *again;
+	struct h2d_req *req = ask_tar(NULL);
 	char tag[100], fields[200];
 
 	/* A change in this moment might not show. */
@@ -255,15 +255,14 @@ TEST(the_tag)
 	tree_text("d/b", "54321 and more");
 	req = ask_tar(NULL);
 	ck_assert_str_ne(unit_field(req, "etag"), tag);
-	again = ask(H2D_GET, "archive=zip", NULL);
-	ck_assert_str_ne(unit_field(again, "etag"), unit_field(req, "etag"));
-	unit_end(again);
 	unit_end(req);
 }
 
+#ifdef HAVE_ZLIB
 TEST(zip)
 {
 	struct h2d_req *req = ask(H2D_GET, "x=y&archive=zip", "range: bytes=1-2\n"), *head;
+	struct h2d_req *tar = ask_tar(NULL);
 	size_t n;
 	char *zip;
 
@@ -280,9 +279,12 @@ TEST(zip)
 	head = ask(H2D_HEAD, "archive=zip", NULL);
 	ck_assert_uint_eq(head->reply.body.left, n);
 	ck_assert_str_eq(unit_field(head, "etag"), unit_field(req, "etag"));
+	ck_assert_str_ne(unit_field(tar, "etag"), unit_field(req, "etag"));
+	unit_end(tar);
 	unit_end(head);
 	unit_end(req);
 }
+#endif
 
 /* What a location refuses is left out, and said. */
 TEST_EACH(rules_inside, 5)
@@ -295,7 +297,7 @@ TEST_EACH(rules_inside, 5)
 	guarded[0].prefix = _i == 0 ? SLICE("/d/sub/x") : SLICE("/d/sub/");
 	guarded[0].refused_methods = _i < 2 ? 1u << H2D_GET | 1u << H2D_HEAD : 0;
 	if (_i == 2)
-		guarded[0].archives = 1u << ARCHIVE_ZIP;
+		guarded[0].archives &= ~(1u << ARCHIVE_TAR);
 	if (_i == 3)
 		guarded[0].root = 1;
 	if (_i == 4)

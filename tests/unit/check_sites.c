@@ -361,6 +361,9 @@ static const struct {
 	{ "allow = {\"10.0.0.0/33\", \"unix\"} deny = {\"all\", \"nobody\"}",
 		{ "allow \"10.0.0.0/33\"", "deny \"nobody\"" } },
 	{ "auth-basic-realm = \"a \\\"b\\\"\"", { "auth-basic-realm" } },
+#ifndef HAVE_ZLIB
+	{ "archive = {\"tar\", \"zip\"}", { "built without zlib" } },
+#endif
 };
 
 /* Variants are made for the location of a file, or for all servers of its root. */
