@@ -78,13 +78,13 @@ enum archive_kind archive_kind_asked(struct slice query);
 /* --- the list --------------------------------------------------------------------------------- */
 
 struct archive_entry {
-	uint64_t at, size;
+	uint64_t at, size, ino;
 	int64_t mtime_ns;
 	uint32_t parent; /* number of its directory */
 	uint32_t dir;    /* 1: a directory */
 	uint32_t name;   /* its offset in names, in the order of the disk; ends with NUL */
 	uint32_t depth;
-	uint64_t dev, ino;
+	uint64_t dev;
 };
 
 /* The directory itself is the first entry; each directory's entries are sorted by name. */

@@ -377,8 +377,8 @@ static int lay_out(struct archive_list *l, const struct listing_key *key)
 	return rc;
 }
 
-/* Makes the tag of all that decides the bytes; weak if a later change might leave the same times.
- */
+/* Makes the tag of all that decides the bytes, and of the inodes; weak if a later change might
+ * leave the same times. */
 static int make_tag(const struct archive_list *l, enum archive_kind kind, bool weak, struct etag *e)
 {
 	struct etag_hash *h = etag_hash_new();

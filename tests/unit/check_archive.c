@@ -258,6 +258,26 @@ TEST(the_tag)
 	unit_end(req);
 }
 
+/* rsync -t sets the times of files and of their directories. */
+TEST(the_tag_of_a_replaced_file)
+{
+	struct h2d_req *req;
+	char tag[100];
+
+	tree_text("new", "54321");
+	tree_date("new", 784111777);
+	tree_date("d/b", 784111777);
+	tree_date("d", 784111777);
+	req = ask_tar(NULL);
+	snprintf(tag, sizeof(tag), "%s", unit_field(req, "etag"));
+	unit_end(req);
+	ck_assert_int_eq(rename(tree_path("new"), tree_path("d/b")), 0);
+	tree_date("d", 784111777);
+	req = ask_tar(NULL);
+	ck_assert_str_ne(unit_field(req, "etag"), tag);
+	unit_end(req);
+}
+
 #ifdef HAVE_ZLIB
 TEST(zip)
 {
