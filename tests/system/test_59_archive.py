@@ -1,11 +1,17 @@
-"""Directories as a whole: what other programs read of the archives, any part of them, and what is not in them."""
+"""Directories as a whole: what other programs read of the archives, any part of them, and what is not in them.
+
+H2D_ARCHIVE_SIZE: MiB of the directory that curl takes with twenty cuts; the disk takes less than twice as much.
+"""
 import hashlib
 import io
 import os
 import random
+import re
+import shutil
 import subprocess
 import tarfile
 import zipfile
+import zlib
 
 import pytest
 from h2.settings import SettingCodes
@@ -14,6 +20,8 @@ from procs import wait_for
 from test_47_handlers import handlers  # noqa: F401 (fixture)
 from users import basic, hashed, put_users
 
+SIZE = int(os.environ.get("H2D_ARCHIVE_SIZE", "16"))
+MIB = 1 << 20
 WINDOW = SettingCodes.INITIAL_WINDOW_SIZE
 ARCHIVE = 'archive = {"tar", "zip"}\n'
 TAR, ZIP = "?archive=tar", "?archive=zip"
@@ -144,6 +152,73 @@ def test_resumed(make, connect):
 		server.write("d/more", "more")
 		changed = c.get("/d/" + TAR, [("range", "bytes=0-9"), ("if-range", tag)])
 		assert changed.status == 200 and changed.get("etag") != tag and "d/more" in read_tar(changed.body)
+
+
+@pytest.fixture
+def large(make, tmp_path):
+	"""A server with a directory of SIZE MiB, most of them in one file, which is mostly holes; and the place of its archive."""
+	server = make(files={**CONTENTS, **{"d/many/%04d" % i: random.Random(i).randbytes(i * 40) for i in range(200)}})
+	for name, parts in (("d/most", SIZE * 9 // 10), ("d/rest", SIZE // 10)):
+		with open(os.path.join(server.root, name), "wb") as f:
+			for i in range(parts):
+				f.seek(i * MIB)
+				f.write(random.Random(i).randbytes(MIB if i % 10 == 0 else 4096))
+			f.truncate(parts * MIB)
+	old(server) # whole seconds: a tar has no others
+	yield server, str(tmp_path / "archive")
+	shutil.rmtree(os.path.join(server.root, "d"))
+	os.unlink(tmp_path / "archive")
+
+
+def take(server, query, path, *options, size=None):
+	"""curl adds to the file what comes, or loses its reader after size bytes; returns the head."""
+	with open(path, "ab") as f, subprocess.Popen(["curl", "-qsSf", "-D", path + ".head", *options, server.url(path="/d/" + query)],
+			stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as curl:
+		end = f.tell() + size if size is not None else 1 << 62
+		while piece := curl.stdout.read(min(MIB, end - f.tell())):
+			f.write(piece)
+		curl.stdout.close()
+	assert size is not None or curl.returncode == 0
+	with open(path + ".head") as f:
+		return f.read().lower()
+
+
+def test_taken_with_twenty_cuts(large):
+	server, path = large
+	with server.connect("tcp") as c:
+		head = settled(c, "/d/" + TAR)
+	tag, size = head.get("etag"), int(head.get("content-length"))
+	cuts = sorted(random.Random(3).sample(range(1, size), 20))
+	for first, last in zip([0] + cuts, cuts + [None]):
+		head = take(server, TAR, path, "-r", "%d-" % first, "-H", "if-range: " + tag, size=last and last - first)
+		assert "content-range: bytes %d-%d/%d\n" % (first, size - 1, size) in head
+	assert os.path.getsize(path) == size
+	differs = subprocess.run(["tar", "-df", path, "-C", server.root], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+	assert [line for line in differs.splitlines() if not re.search(b": (Mode|Uid|Gid) differs$", line)] == []
+	with tarfile.open(path) as tar:
+		assert {member.name + "/" * member.isdir() for member in tar} == names_on_disk(server)
+
+
+def checked(path):
+	"""(bytes, CRC-32) of that file; of a directory it has none."""
+	size = crc = 0
+	if not path.endswith("/"):
+		with open(path, "rb") as f:
+			while piece := f.read(MIB):
+				size, crc = size + len(piece), zlib.crc32(piece, crc)
+	return size, crc
+
+
+def test_large_zip(large):
+	server, path = large
+	take(server, ZIP, path)
+	with zipfile.ZipFile(path) as z:
+		assert z.testzip() is None
+		assert {i.filename: (i.file_size, i.CRC) for i in z.infolist()} == \
+			{name: checked(os.path.join(server.root, name)) for name in names_on_disk(server)}
+	for command in (["unzip", "-tqq"], ["7z", "t", "-bd"]):
+		if command[0] == "unzip" or shutil.which(command[0]):
+			subprocess.run(command + [path], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_larger_than_old_numbers(make, connect):
