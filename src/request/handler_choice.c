@@ -178,8 +178,11 @@ bool handler_choice_has_websocket(struct h2d_req *req)
 
 void handler_choice_any(struct h2d_req *req)
 {
-	reply_options(
-		req, FILE_METHODS | route_methods(req->env->conf.routes, listener_scope(req)));
+	enum h2d_scope here = listener_scope(req);
+
+	if (here == H2D_ON_PUBLIC && req->site->nuploads > 0)
+		here = H2D_ON_UPLOADS;
+	reply_options(req, FILE_METHODS | route_methods(req->env->conf.routes, here));
 }
 
 /* --- an encoded slash ------------------------------------------------------------------------- */
