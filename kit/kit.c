@@ -193,7 +193,7 @@ void h2d_test_close(struct h2d_test **at)
 	bus_free(&t->api.bus);
 	pool_fini(&t->blocks);
 	route_build_free(&t->routes);
-	h1_fini();
+	pools_fini();
 	h2_fini();
 	loop_fini(&t->loop);
 	H2D_ASSERT(counters->requests_live == 0);

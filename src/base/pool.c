@@ -19,6 +19,8 @@
 #define BLOCK_SIZE(pool)                  ((pool)->size)
 #endif
 
+static struct list pools = { &pools, &pools };
+
 static void **link_of(const struct pool *pool, void *block)
 {
 	(void)pool;
@@ -44,6 +46,8 @@ void *pool_get(struct pool *pool)
 		block = malloc(BLOCK_SIZE(pool));
 		if (block == NULL)
 			return NULL;
+		if (pool->node.next == NULL)
+			list_append(&pools, &pool->node);
 	}
 	ASAN_POISON_MEMORY_REGION(link_of(pool, block), sizeof(void *));
 	pool->live++;
@@ -67,7 +71,7 @@ void pool_put(struct pool *pool, void *block)
 	pool->nfree++;
 }
 
-void pool_trim(struct pool *pool)
+static void trim(struct pool *pool)
 {
 	while (pool->free != NULL) {
 		void *block = pool->free;
@@ -81,5 +85,20 @@ void pool_trim(struct pool *pool)
 void pool_fini(struct pool *pool)
 {
 	H2D_ASSERT(pool->live == 0);
-	pool_trim(pool);
+	trim(pool);
+	if (pool->node.next != NULL)
+		list_remove(&pool->node);
+	pool->node = (struct list){ 0 };
+}
+
+void pools_trim(void)
+{
+	LIST_FOREACH(node, &pools)
+		trim(LIST_ENTRY(node, struct pool, node));
+}
+
+void pools_fini(void)
+{
+	LIST_FOREACH(node, &pools)
+		pool_fini(LIST_ENTRY(node, struct pool, node));
 }

@@ -1,10 +1,12 @@
 /*
  * pool: a free list of equal blocks, for objects of single requests. It counts the blocks in use,
- * so that a leak is seen. A pool belongs to one thread.
+ * so that a leak is seen. All pools of a process belong to one thread.
  */
 #pragma once
 
 #include <stddef.h>
+
+#include "base/list.h"
 
 struct pool {
 	size_t size;   /* bytes per block */
@@ -12,6 +14,7 @@ struct pool {
 	unsigned nfree;
 	unsigned live; /* blocks handed out */
 	void *free;
+	struct list node; /* of the pools that had a block */
 };
 
 void pool_init(struct pool *pool, size_t size, unsigned keep);
@@ -32,7 +35,11 @@ void pool_put(struct pool *pool, void *block);
 #define POOL_KEEP(n) (n)
 #endif
 
-void pool_trim(struct pool *pool);
-
 /* Frees the kept blocks; asserts that none is in use. */
 void pool_fini(struct pool *pool);
+
+/* Frees the kept blocks of all pools. */
+void pools_trim(void);
+
+/* pool_fini() for all pools: at the end of a process. */
+void pools_fini(void);

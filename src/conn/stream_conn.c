@@ -32,12 +32,6 @@ int stream_env_init(struct stream_env *env, struct sessions *all, unsigned hands
 	return env->input != NULL ? 0 : -1;
 }
 
-void stream_env_trim(struct stream_env *env)
-{
-	pool_trim(&env->conns);
-	pool_trim(&env->blocks);
-}
-
 void stream_env_fini(struct stream_env *env)
 {
 	pool_fini(&env->conns);

@@ -134,8 +134,6 @@ struct stream_conn {
 
 /* -1 when memory is out. The caller sets proto. handshakes: most slow ones. */
 int stream_env_init(struct stream_env *env, struct sessions *all, unsigned handshakes);
-/* Frees memory kept for later connections. */
-void stream_env_trim(struct stream_env *env);
 void stream_env_fini(struct stream_env *env);
 
 /*

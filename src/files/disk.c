@@ -123,13 +123,6 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	return d;
 }
 
-void disk_trim(struct disk *d)
-{
-	pool_trim(&d->tiny);
-	pool_trim(&d->small);
-	pool_trim(&d->large);
-}
-
 void disk_free(struct disk **dp)
 {
 	struct disk *d = *dp;

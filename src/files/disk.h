@@ -184,9 +184,6 @@ struct disk_file {
 /* Looks at the roots; a missing one may come later. NULL with errno. */
 struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots *conf);
 
-/* Frees kept buffers. */
-void disk_trim(struct disk *d);
-
 /* Called after the last request; completes when the last thread is done. */
 void disk_free(struct disk **d);
 

@@ -114,7 +114,7 @@ static inline const struct image_entry *image_map_find(
 	return e;
 }
 
-/* The worker uses disk_trim(), places_limit() and doubt_client_add() with its parts; other members
+/* The worker uses places_limit() and doubt_client_add() with its parts; other members
  * are for the replies of files/ and the uploads of store/ alone. */
 struct files {
 	struct loop *loop;

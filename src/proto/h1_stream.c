@@ -12,16 +12,6 @@ enum { STREAMS_KEPT = 1024 };
 
 static struct pool pool = { .size = sizeof(struct h1_stream), .keep = POOL_KEEP(STREAMS_KEPT) };
 
-void h1_trim(void)
-{
-	pool_trim(&pool);
-}
-
-void h1_fini(void)
-{
-	pool_fini(&pool);
-}
-
 /* --- the stream seam -------------------------------------------------------------------------- */
 
 static void h1_stream_wake(struct h1_stream *s)

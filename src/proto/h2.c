@@ -211,7 +211,6 @@ void h2_fini(void)
 	nghttp2_option_del(option);
 	callbacks = NULL;
 	option = NULL;
-	h2_stream_fini();
 	h2_mem_trim();
 }
 

@@ -134,8 +134,6 @@ enum proto_why h2_stream_why(const struct h2_stream *s);
 void h2_window_give(struct h2 *h2, bool eager);
 /* A PING was answered. False: none of these. */
 bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8]);
-/* Frees kept stream memory at a worker's end. */
-void h2_stream_fini(void);
 
 /* h2_look.c */
 const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *late);
@@ -149,7 +147,6 @@ bool h2_recv_is_closed(const struct h2 *h2, int32_t id);
 
 /* h2_mem.c: the allocator for the session of those pages, which outlive it */
 nghttp2_mem h2_mem(struct h2_pages *pages);
-void h2_mem_trim(void);
 
 /* h2_out.c */
 

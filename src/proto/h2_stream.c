@@ -21,17 +21,6 @@ enum {
 
 static struct pool pool = { .size = sizeof(struct h2_stream), .keep = POOL_KEEP(STREAMS_KEPT) };
 
-void h2_trim(void)
-{
-	pool_trim(&pool);
-	h2_mem_trim();
-}
-
-void h2_stream_fini(void)
-{
-	pool_fini(&pool);
-}
-
 /* --- credit ----------------------------------------------------------------------------------- */
 
 static const uint8_t probe[8] = { 'h', '2', 'd', 'w', 'i', 'd', 't', 'h' };

@@ -141,9 +141,7 @@ enum proto_sniffed proto_sniff(struct proto_sniff *s, const uint8_t *p, size_t n
 enum { PROTO_TOLD_TEXT = 400 };
 const char *proto_told_text(const struct proto_told *told, char buf[PROTO_TOLD_TEXT]);
 
-/* Frees memory kept for reuse. */
-void h1_trim(void);
-void h2_trim(void);
-/* Frees the memory kept at a worker's end, so that leaks are seen. */
-void h1_fini(void);
+/* Frees the memory that is kept for sessions of nghttp2. */
+void h2_mem_trim(void);
+/* Frees all that h2 keeps, at a worker's end. */
 void h2_fini(void);

@@ -20,16 +20,6 @@ enum {
 
 static struct pool pool = { .size = sizeof(struct body_piece) + BODY_PIECE, .keep = PIECES_KEPT };
 
-void body_queue_trim(void)
-{
-	pool_trim(&pool);
-}
-
-void body_queue_fini(void)
-{
-	pool_fini(&pool);
-}
-
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;

@@ -31,10 +31,6 @@ void body_pieces_free(struct body_piece *pieces);
 /* Frees all pieces. Returns their bytes: that much credit was not given. */
 size_t body_queue_clear(struct body_queue *q);
 
-/* Gives kept memory back; at a worker's end. */
-void body_queue_trim(void);
-void body_queue_fini(void);
-
 /*
  * A module that works for a handler on its request, and takes the pieces of the body from
  * body_queue itself: it gives their credit back, and body_queue.ended marks the last.

@@ -329,11 +329,10 @@ static void worker_stop(struct worker *w)
 	handlers_stop(&w->http);
 	files_free(&w->files);
 	offload_free(&w->offload);
-	body_queue_fini();
-	h1_fini();
 	auth_queue_free(&w->auth_queue);
 	accounts_free(&w->accounts);
 	tally_leave(w->args->tally);
+	pools_fini();
 	h2_fini();
 	worker_life_close(w);
 	loop_fini(&w->loop);

@@ -7,8 +7,8 @@
 #include <malloc.h>
 
 #include "base/counters.h"
-#include "conn/stream_conn.h"
-#include "request/req_body.h"
+#include "base/pool.h"
+#include "proto/proto.h"
 
 enum {
 	LEAST = 256, /* connections, or work; less is not worth a walk over the heap */
@@ -32,16 +32,6 @@ void worker_trim_taken(struct worker *w)
 {
 	if (w->sessions.nlive > w->trim.crowd)
 		w->trim.crowd = w->sessions.nlive;
-}
-
-static void trim(struct worker *w)
-{
-	stream_env_trim(w->streams);
-	h1_trim();
-	h2_trim();
-	body_queue_trim();
-	disk_trim(w->files->disk);
-	malloc_trim(0);
 }
 
 /* The work of the last second; t->work has the most. */
@@ -71,6 +61,8 @@ void worker_trim_look(struct worker *w)
 		t->away = 0;
 		t->crowd = w->sessions.nlive;
 		t->work = n;
-		trim(w);
+		pools_trim();
+		h2_mem_trim();
+		malloc_trim(0);
 	}
 }

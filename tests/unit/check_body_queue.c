@@ -64,7 +64,7 @@ TEST_EACH(cost, 6)
 	ck_assert(n == total && memcmp(in, out, n) == 0);
 	free(in);
 	free(out);
-	body_queue_fini();
+	pools_fini();
 }
 
 /* Who takes all now and then gets pieces that end where the body has a multiple of the largest. */
@@ -90,7 +90,7 @@ TEST(pieces_of_a_file)
 	ck_assert_uint_eq(at + body_queue_clear(&q), q.total);
 	/* One that is not full for each time all were taken, and those of the first time. */
 	ck_assert_uint_le(pieces, at / BODY_PIECE + 1000 / 11 + 8);
-	body_queue_fini();
+	pools_fini();
 }
 
 TEST(cleared)
@@ -105,5 +105,5 @@ TEST(cleared)
 	ck_assert_uint_eq(q.cost, 0);
 	ck_assert_uint_eq(body_queue_put(&q, "x", 1), 1);
 	ck_assert_uint_eq(body_queue_clear(&q), 1);
-	body_queue_fini();
+	pools_fini();
 }

@@ -60,7 +60,7 @@ TEST(trimmed_while_in_use)
 	memset(out, 7, 100);
 	pool_put(&pool, back);
 	ck_assert_uint_eq(pool.nfree, 1);
-	pool_trim(&pool);
+	pools_trim();
 	ck_assert_uint_eq(pool.nfree, 0);
 	ck_assert_ptr_null(pool.free);
 	ck_assert_uint_eq(pool.live, 1);

@@ -276,7 +276,7 @@ UNIT_TEARDOWN(teardown)
 	stream_env_fini(&env);
 	accounts_free(&http.accounts);
 	route_build_free(&routes);
-	h1_fini();
+	pools_fini();
 	h2_fini();
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE)

@@ -79,7 +79,7 @@ static inline void proto_unit_fini(void)
 	outq_clear(&out);
 	pool_fini(&blocks);
 	route_build_free(&routes);
-	h1_fini();
+	pools_fini();
 	h2_fini();
 	for (int i = 0; i < COUNTER_COUNT; i++)
 		if (counter_info[i].kind == COUNTER_GAUGE && counters_get(counters, i) != 0)
