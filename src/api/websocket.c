@@ -30,21 +30,16 @@ static uint64_t idle_ms(const struct websocket *ws)
 	return 1000 * (uint64_t)websocket_or(ws->kind->idle, IDLE);
 }
 
-static void tell_room(struct websocket *ws)
-{
-	if (!ws->refused || ws->state != WEBSOCKET_OPEN ||
-		websocket_waiting(ws) > websocket_send_max(ws) / 2)
-		return;
-	ws->refused = false;
-	if (ws->kind->room != NULL)
-		HANDLER_CALL_DO(ws->req, ws->kind->room(ws->req, ws->req->handler_state));
-}
-
 static void turn(struct task *t)
 {
 	struct websocket *ws = LIST_ENTRY(t, struct websocket, turn);
 
-	tell_room(ws);
+	if (ws->refused && ws->state == WEBSOCKET_OPEN &&
+		websocket_waiting(ws) <= websocket_send_max(ws) / 2) {
+		ws->refused = false;
+		if (ws->kind->room != NULL)
+			HANDLER_CALL_DO(ws->req, ws->kind->room(ws->req, ws->req->handler_state));
+	}
 	websocket_read(ws);
 }
 
@@ -307,15 +302,6 @@ size_t h2d_websocket_waiting(const struct h2d_req *req)
 	return ws != NULL ? websocket_waiting(ws) : 0;
 }
 
-/* Without queued bytes, none sent later will report room. */
-static int websocket_refuse(struct websocket *ws)
-{
-	ws->refused = true;
-	if (websocket_waiting(ws) <= websocket_send_max(ws) / 2)
-		websocket_set_timer(ws, RETRY_MS);
-	return -1;
-}
-
 int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *data, size_t len)
 {
 	struct websocket *ws = socket_of(req);
@@ -325,8 +311,13 @@ int h2d_websocket_send(struct h2d_req *req, enum h2d_ws_kind kind, const void *d
 	HANDLER_MUST(req, len <= PTRDIFF_MAX, LENGTH);
 	if (ws == NULL || ws->state != WEBSOCKET_OPEN)
 		return -1;
-	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len))
-		return websocket_refuse(ws);
+	if (websocket_waiting(ws) + len > websocket_send_max(ws) || !websocket_has_room(ws, len)) {
+		ws->refused = true;
+		/* Without queued bytes, none sent later will report room. */
+		if (websocket_waiting(ws) <= websocket_send_max(ws) / 2)
+			websocket_set_timer(ws, RETRY_MS);
+		return -1;
+	}
 	if (kind == H2D_WS_TEXT && !utf8_whole(message)) {
 		HANDLER_SLIP(req, "WebSocket text is not UTF-8; not sent");
 		return -1;

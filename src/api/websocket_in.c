@@ -66,14 +66,6 @@ static void got_close(struct websocket *ws, struct slice payload)
 		websocket_end(ws, c.code, c.reason);
 }
 
-static void got_control(struct websocket *ws, struct slice payload)
-{
-	if (ws->in.ws.op == WS_CLOSE)
-		got_close(ws, payload);
-	else if (ws->in.ws.op == WS_PING && ws->state == WEBSOCKET_OPEN)
-		websocket_put(ws, WS_PONG, payload);
-}
-
 bool websocket_reads(const struct websocket *ws)
 {
 	return ws->state != WEBSOCKET_ENDED && !ws->paused &&
@@ -112,7 +104,10 @@ static void read_some(struct websocket *ws)
 		got_piece(ws, found);
 		break;
 	case WS_CONTROL:
-		got_control(ws, found);
+		if (in->ws.op == WS_CLOSE)
+			got_close(ws, found);
+		else if (in->ws.op == WS_PING && ws->state == WEBSOCKET_OPEN)
+			websocket_put(ws, WS_PONG, found);
 		break;
 	case WS_FAULT:
 		websocket_fail(ws, in->ws.code);

@@ -111,16 +111,6 @@ static void work_leave(struct belonging *b)
 		work_finish(w);
 }
 
-/* The thread may report the request after its end. */
-static void note(struct work *w, const struct h2d_req *req)
-{
-	memcpy(w->text, req->method_text.p, req->method_text.n);
-	memcpy(w->text + req->method_text.n, req->target.p, req->target.n);
-	w->call = (struct crash_call){ .handler = req->handler->name,
-		.method = slice_of(w->text, req->method_text.n),
-		.target = slice_of(w->text + req->method_text.n, req->target.n) };
-}
-
 int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *job)
 {
 	struct work *w = malloc(sizeof(*w) + req->method_text.n + req->target.n);
@@ -136,7 +126,12 @@ int h2d_work(struct h2d_req *req, h2d_work_run *run, h2d_work_done *done, void *
 		.done = done,
 		.arg = job,
 	};
-	note(w, req);
+	/* The thread may report the request after its end. */
+	memcpy(w->text, req->method_text.p, req->method_text.n);
+	memcpy(w->text + req->method_text.n, req->target.p, req->target.n);
+	w->call = (struct crash_call){ .handler = req->handler->name,
+		.method = slice_of(w->text, req->method_text.n),
+		.target = slice_of(w->text + req->method_text.n, req->target.n) };
 	if (work_line_join(req->env->api->work_line, &w->turn, req_account(req)) < 0) {
 		free(w);
 		return -1;

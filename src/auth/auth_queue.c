@@ -117,17 +117,6 @@ static bool make_key(const struct auth_queue *queue, const struct auth *auth,
 	return made;
 }
 
-static uint32_t user_of(
-	const struct auth_queue *queue, const struct auth *auth, const struct auth_basic *who)
-{
-	uint8_t key[VERDICT_KEY] = { 0 };
-	uint32_t user;
-
-	make_key(queue, auth, who, who->user.n, key);
-	memcpy(&user, key, sizeof(user));
-	return user;
-}
-
 /* --- checks ----------------------------------------------------------------------------------- */
 
 static void check_free(struct auth_check *c)
@@ -323,6 +312,7 @@ static struct auth_check *check_new(struct auth_queue *queue, const struct auth 
 	const struct auth_basic *who, struct account *account, const uint8_t key[VERDICT_KEY])
 {
 	struct auth_check *c = calloc(1, sizeof(*c));
+	uint8_t user[VERDICT_KEY] = { 0 };
 
 	if (c == NULL)
 		return NULL;
@@ -343,7 +333,8 @@ static struct auth_check *check_new(struct auth_queue *queue, const struct auth 
 		.file = auth->file, .user = c->who.user, .password = c->who.password
 	};
 	memcpy(c->verdict.key, key, VERDICT_KEY);
-	c->user = user_of(queue, auth, who);
+	make_key(queue, auth, who, who->user.n, user);
+	memcpy(&c->user, user, sizeof(c->user));
 	return c;
 }
 

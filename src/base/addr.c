@@ -195,14 +195,6 @@ enum { IPV4_BITS = 32, IPV4_AT = 12 };
 
 static const uint8_t mapped[IPV4_AT] = { [10] = 0xff, [11] = 0xff };
 
-static bool rest_is_zero(const struct addr_range *r)
-{
-	for (unsigned i = r->bits; i < ADDR_RANGE_BITS; i++)
-		if (r->address[i / 8] & 0x80u >> i % 8)
-			return false;
-	return true;
-}
-
 /* The address in 16 bytes; false for a socket that has none. */
 static bool as_ipv6(const struct addr *a, uint8_t address[16])
 {
@@ -234,7 +226,10 @@ const char *addr_range_parse(const char *text, struct addr_range *r)
 		return width == IPV4_BITS ? "the prefix length is not a number from 0 to 32"
 					  : "the prefix length is not a number from 0 to 128";
 	r->bits = ADDR_RANGE_BITS - width + (unsigned)bits;
-	return rest_is_zero(r) ? NULL : "the address has bits set after its prefix";
+	for (unsigned i = r->bits; i < ADDR_RANGE_BITS; i++)
+		if (r->address[i / 8] & 0x80u >> i % 8)
+			return "the address has bits set after its prefix";
+	return NULL;
 }
 
 bool addr_range_contains(const struct addr_range *r, const struct addr *a)

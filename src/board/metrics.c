@@ -338,16 +338,6 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-/* The form that accept prefers; without a preference the older one, which all scrapers read. */
-static enum metrics_form form_for(const struct h2d_req *req)
-{
-	bool open =
-		accept_weight(req->fields, req->nfields, SLICE("application/openmetrics-text")) >
-		accept_weight(req->fields, req->nfields, SLICE("text/plain"));
-
-	return open ? METRICS_OPEN : METRICS_TEXT;
-}
-
 static void metrics_start(struct h2d_req *req, void *state)
 {
 	static const char *const types[] = {
@@ -360,7 +350,11 @@ static void metrics_start(struct h2d_req *req, void *state)
 		.sites = req->env->sites,
 		.keeper_ticks = admin->image_fresh(admin),
 	};
-	enum metrics_form form = form_for(req);
+	/* Without a preference the older form, which all scrapers read. */
+	bool open =
+		accept_weight(req->fields, req->nfields, SLICE("application/openmetrics-text")) >
+		accept_weight(req->fields, req->nfields, SLICE("text/plain"));
+	enum metrics_form form = open ? METRICS_OPEN : METRICS_TEXT;
 	struct strbuf t = { 0 };
 
 	(void)state;

@@ -45,15 +45,6 @@ static uint64_t number_of(const struct board_conn *c, const struct column *colum
 
 /* --- a text ----------------------------------------------------------------------------------- */
 
-static void json_head(struct strbuf *t)
-{
-	struct timespec wall = clock_wall();
-
-	json_begin(t, NULL, '{');
-	json_unsigned(t, "time", (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000);
-	json_begin(t, "workers", '[');
-}
-
 static void json_names(struct strbuf *t, const char *name, const char *text)
 {
 	char one[sizeof(struct board_conn)];
@@ -138,8 +129,11 @@ static void status_connections_answer(struct h2d_req *req, const struct asked *a
 	struct board_conns *copy = aligned_alloc(_Alignof(struct board_conns), sizeof(*copy));
 	const struct board_slot *s;
 	struct strbuf t = { .failed = copy == NULL };
+	struct timespec wall = clock_wall();
 
-	json_head(&t);
+	json_begin(&t, NULL, '{');
+	json_unsigned(&t, "time", (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000);
+	json_begin(&t, "workers", '[');
 	for (unsigned i = 0; copy != NULL && (s = next_worker(b, &i)) != NULL;)
 		json_worker(&t, s, board_conns_read(copy, &s->conns, since(a)) ? copy : NULL);
 	free(copy);

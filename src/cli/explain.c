@@ -314,15 +314,6 @@ static int explain_start(struct explain *e)
 	return 0;
 }
 
-static void explain_stop(struct explain *e)
-{
-	files_free(&e->files);
-	one_image_free(&e->image);
-	offload_free(&e->offload);
-	auth_queue_free(&e->auth_queue);
-	loop_fini(&e->loop);
-}
-
 /* The user of the command may see other files than the workers. */
 static void note_user(const struct explain *e)
 {
@@ -436,7 +427,11 @@ static int explain_run(struct explain *e)
 	rc = explain_start(e);
 	if (rc == 0)
 		rc = answer_and_tell(e);
-	explain_stop(e);
+	files_free(&e->files);
+	one_image_free(&e->image);
+	offload_free(&e->offload);
+	auth_queue_free(&e->auth_queue);
+	loop_fini(&e->loop);
 	return rc;
 }
 

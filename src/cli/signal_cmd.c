@@ -234,23 +234,18 @@ static bool is_written(const struct signal_wait *w)
 	return differ(&now, &w->status);
 }
 
-/*
- * An upgrade that succeeded since our signal is ours if another process has the place of the one
- * that got the signal, whatever began before; else it is an earlier one, missing in the status
- * file.
- */
-static bool is_upgraded(const struct signal_wait *w, const struct status *s)
-{
-	if (s->upgraded)
-		return s->upgrade > w->known && pidfile_holder(w->master->pid_file) != w->asked;
-	return s->upgrade > w->before;
-}
-
 /* True if s has the outcome of our request, or of a later one: see status.h. */
 static bool is_over(const struct signal_wait *w, const struct status *s)
 {
+	/*
+	 * An upgrade that succeeded since our signal is ours if another process has the place of
+	 * the one that got the signal, whatever began before; else it is an earlier one, missing in
+	 * the status file.
+	 */
+	if (w->signo == SIGUSR2 && s->upgraded)
+		return s->upgrade > w->known && pidfile_holder(w->master->pid_file) != w->asked;
 	if (w->signo == SIGUSR2)
-		return is_upgraded(w, s);
+		return s->upgrade > w->before;
 	/* Every outcome has the state of the health check: the drain need not be the last. */
 	if (signal_is_drain(w->signo))
 		return s->request > w->before && s->drained == (w->signo == MASTER_SIGNAL_DRAIN);

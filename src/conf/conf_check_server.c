@@ -50,13 +50,6 @@ static void check_upload_dir(
 		conf_fault(faults, pos, "upload-dir \"%s\" is not a directory", path);
 }
 
-/* RFC 9110, 8.3.2: charset is a token; it is used unchanged in content-type. */
-static bool is_token(const char *s)
-{
-	return s[strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-			   "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
-}
-
 /* True for a target: it becomes a location header unchanged, perhaps with more path appended. */
 bool conf_check_server_target(const char *s)
 {
@@ -184,7 +177,10 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 				p->extensions.v[i]);
 	check_file_path("fallback", p->fallback, &p->fallback_at, "/index.html", faults);
 	check_file_path("return-page", p->return_page, &p->return_page_at, "/soon.html", faults);
-	if (p->charset != NULL && !is_token(p->charset))
+	/* RFC 9110, 8.3.2: charset is a token; it is used unchanged in content-type. */
+	if (p->charset != NULL &&
+		p->charset[strspn(p->charset, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] != '\0')
 		conf_fault(faults, &p->charset_at,
 			"charset \"%.200s\": write a word like \"utf-8\"", p->charset);
 	conf_path_readable("auth-basic-file", &p->auth_basic_file, &p->auth_basic_file_at, faults);
@@ -325,15 +321,6 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 	}
 }
 
-static void check_transport_security(const struct conf_server *s, struct conf_faults *faults)
-{
-	const char *value = s->strict_transport_security;
-
-	if (value != NULL && *value != '\0' && strcasestr(value, "max-age=") == NULL)
-		conf_fault(faults, &s->strict_transport_security_at,
-			"strict-transport-security \"%.200s\" has no max-age=SECONDS", value);
-}
-
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
 {
 	struct conf_pos pos =
@@ -387,7 +374,11 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
 			conf_fault(faults, &s->health_at,
 				"health \"%.200s\" is not a path like \"/healthz\"", s->health);
-		check_transport_security(s, faults);
+		if (s->strict_transport_security != NULL && *s->strict_transport_security != '\0' &&
+			strcasestr(s->strict_transport_security, "max-age=") == NULL)
+			conf_fault(faults, &s->strict_transport_security_at,
+				"strict-transport-security \"%.200s\" has no max-age=SECONDS",
+				s->strict_transport_security);
 		check_files(CONF_SECTION_SERVER_FILES, s, faults);
 		check_error_pages(CONF_SECTION_ERROR_PAGE, s, faults);
 		check_locations(s, faults);

@@ -191,16 +191,6 @@ static void override_set(struct conf *conf, struct conf_faults *faults, enum con
 		conf_value_set_text(&conf->arena, row, obj, text, &conf_command_line, faults);
 }
 
-/* Requests are logged to the terminal when h2d is started by hand, without a file. */
-static void log_to_terminal(
-	struct conf *conf, struct conf_faults *faults, const struct conf_override *ov)
-{
-	if (!ov->terminal || ov->file != NULL || ov->access_log != NULL)
-		return;
-	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log", conf, "stderr");
-	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log-format", conf, "short");
-}
-
 static struct conf_listen *add_listen(
 	struct conf *conf, struct conf_pos at, const char *host, uint64_t number)
 {
@@ -244,28 +234,23 @@ static void both_families(struct conf *conf, struct conf_faults *faults)
 	}
 }
 
-static void drop_public_listens(struct conf *conf)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < conf->nlistens; i++)
-		if (conf_listen_is_own(&conf->listens[i]))
-			conf->listens[n++] = conf->listens[i];
-	conf->nlistens = n;
-}
-
 static void port(struct conf *conf, struct conf_faults *faults, const struct conf_override *ov)
 {
 	struct conf_listen *l;
 	uint64_t number;
 	const char *why = conf_value_number(ov->port, 65535, &number);
+	unsigned nown = 0;
 
 	if (why != NULL) {
 		conf_fault(faults, &conf_command_line,
 			"-p must be a number from 0 to 65535, not %.64s: %s", ov->port, why);
 		return;
 	}
-	drop_public_listens(conf);
+	/* In place of the public ones. */
+	for (unsigned i = 0; i < conf->nlistens; i++)
+		if (conf_listen_is_own(&conf->listens[i]))
+			conf->listens[nown++] = conf->listens[i];
+	conf->nlistens = nown;
 	l = add_listen(conf, conf_command_line, "", number);
 	if (l == NULL) {
 		conf_fault_oom(faults, &conf_command_line);
@@ -306,7 +291,11 @@ static void conf_override(
 	override_set(conf, faults, CONF_SECTION_GLOBAL, "user", conf, ov->user);
 	override_set(conf, faults, CONF_SECTION_GLOBAL, "pid-file", conf, ov->pid_file);
 	override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log", conf, ov->access_log);
-	log_to_terminal(conf, faults, ov);
+	/* Requests are logged to the terminal when h2d is started by hand, without a file. */
+	if (ov->terminal && ov->file == NULL && ov->access_log == NULL) {
+		override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log", conf, "stderr");
+		override_set(conf, faults, CONF_SECTION_GLOBAL, "access-log-format", conf, "short");
+	}
 	if (ov->port != NULL)
 		port(conf, faults, ov);
 	both_families(conf, faults);

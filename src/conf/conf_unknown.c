@@ -65,15 +65,6 @@ static const char *near_enough(const struct near *near)
 	return near->distance <= (near->name.n > 6 ? near->name.n / 3 : 2) ? near->best : NULL;
 }
 
-static const char *near_row(const struct conf_section *section, struct slice name)
-{
-	struct near near = { .name = name };
-
-	for (unsigned i = 0; i < section->nrows; i++)
-		near_compare(&near, section->rows[i].name);
-	return near_enough(&near);
-}
-
 /* handlers: names of handlers, instead of sections. */
 static const char *near_section(struct slice name, bool handlers)
 {
@@ -123,13 +114,6 @@ static const struct conf_section *home_of(struct slice key)
 	return NULL;
 }
 
-/* A misspelt key must not be reported as missing too. */
-static bool may_be_missed(const struct conf_section *s)
-{
-	return s == &conf_sections[CONF_SECTION_SERVER] || s == &conf_sections[CONF_SECTION_TLS] ||
-	       s->parent == &conf_sections[CONF_SECTION_SERVER];
-}
-
 void conf_unknown_form(struct parser *p, const struct conf_tok *key, const char *what,
 	const struct conf_section *s)
 {
@@ -154,9 +138,12 @@ static void not_here(struct parser *p, const struct conf_tok *key, const struct 
 void conf_unknown_key(struct parser *p, const struct conf_section *s, const struct conf_tok *key)
 {
 	const struct conf_section *home = home_of(key->text);
-	const char *near;
+	struct near near = { .name = key->text };
 
-	p->faults->lost |= home != NULL || may_be_missed(s);
+	/* A misspelt key must not be reported as missing too. */
+	p->faults->lost |= home != NULL || s == &conf_sections[CONF_SECTION_SERVER] ||
+			   s == &conf_sections[CONF_SECTION_TLS] ||
+			   s->parent == &conf_sections[CONF_SECTION_SERVER];
 	if (foreign_word(p, key, "key", s, home))
 		return;
 	if (home != NULL) {
@@ -168,9 +155,10 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 			conf_table_section(NULL, key->text));
 		return;
 	}
-	near = near_row(s, key->text);
+	for (unsigned i = 0; i < s->nrows; i++)
+		near_compare(&near, s->rows[i].name);
 	unknown_word(p, key, "key", conf_unknown_place(s),
-		near != NULL ? near : near_section(key->text, false));
+		near_enough(&near) != NULL ? near_enough(&near) : near_section(key->text, false));
 }
 
 void conf_unknown_section(

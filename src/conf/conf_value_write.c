@@ -104,18 +104,10 @@ static void write_list(const struct conf_list *list, FILE *out)
 	putc('}', out);
 }
 
-/* A single one in the syntax before there were lists. */
-static void write_paths(const struct conf_list *list, FILE *out)
-{
-	if (list->n > 1)
-		write_list(list, out);
-	else
-		conf_value_write_string(list->n > 0 ? list->v[0] : "", out);
-}
-
 void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 {
 	const void *member = (const char *)obj + row->member;
+	const struct conf_list *list = member;
 	char buf[32];
 
 	switch (row->type) {
@@ -147,10 +139,14 @@ void conf_value_write(const struct conf_row *row, const void *obj, FILE *out)
 		fprintf(out, "\"%04o\"", *(const unsigned *)member);
 		break;
 	case CONF_TYPE_PATHS:
-		write_paths(member, out);
+		/* A single one in the syntax before there were lists. */
+		if (list->n > 1)
+			write_list(list, out);
+		else
+			conf_value_write_string(list->n > 0 ? list->v[0] : "", out);
 		break;
 	case CONF_TYPE_LIST:
-		write_list(member, out);
+		write_list(list, out);
 		break;
 	}
 }

@@ -120,14 +120,6 @@ static void check_scope(
 			"fallback does nothing: redirect answers all requests here");
 }
 
-/* The scope whose redirect applies to a path. */
-static const struct conf_scope *scope_of(const struct conf_server *s, const char *path)
-{
-	const struct conf_location *l = conf_location_of(s, path);
-
-	return l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
-}
-
 static void check_sendfile(const struct warner *w, const struct conf_scope *p)
 {
 	const struct conf *conf = w->conf;
@@ -148,7 +140,9 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 	const struct conf_scope *at = first;
 
 	for (unsigned n = 0; *at->redirect == '/' && at->returned == 0 && n < CIRCLE_MAX; n++) {
-		at = scope_of(s, at->redirect);
+		const struct conf_location *l = conf_location_of(s, at->redirect);
+
+		at = l != NULL && is_own(&l->scope.redirect_at) ? &l->scope : &s->scope;
 		if (at != first)
 			continue;
 		conf_fault(w->warnings, &first->redirect_at,
@@ -210,16 +204,6 @@ static void tell_lonely(const struct warner *w, const struct conf_scope *p, cons
 		if (is_set(keys[i].at) && !is_set(keys[i].top) && !keys[i].used)
 			conf_fault(w->warnings, keys[i].at, "%s does nothing without %s",
 				keys[i].key, keys[i].of);
-}
-
-static void check_lonely(const struct warner *w, const struct conf_server *s)
-{
-	const struct conf_scope *p;
-	struct uses u = { 0 };
-
-	look_at_server(&u, s);
-	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++)
-		tell_lonely(w, p, &u);
 }
 
 static void check_limits(const struct warner *w)
@@ -303,13 +287,18 @@ static void check_location(
 
 static void warn_of_server(const struct warner *w, const struct conf_server *s)
 {
+	const struct conf_scope *p;
+	struct uses u = { 0 };
+
 	check_redirect(w, &s->scope, "/");
 	for (unsigned i = 0; i < s->nlocations; i++)
 		check_location(w, s, &s->locations[i]);
 	check_scope(w, s, &s->scope);
 	check_sendfile(w, &s->scope);
 	check_circle(w, s, &s->scope, "/");
-	check_lonely(w, s);
+	look_at_server(&u, s);
+	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++)
+		tell_lonely(w, p, &u);
 	check_files(w, s->files, s->nfiles);
 	check_log(w, &s->log);
 	if (*s->strict_transport_security != '\0' && conf_https(w->conf) == NULL &&

@@ -245,16 +245,6 @@ static bool short_of_threads(const struct offload *o)
 	return o->queued > o->waiting && o->started < o->max + o->late;
 }
 
-/* Makes way: it may wait for ever. */
-static void be_late(struct offload *o, struct hand *h)
-{
-	h->late = true;
-	o->late++;
-	o->running--;
-	o->lines[h->class].running--;
-	pthread_cond_broadcast(&o->wake);
-}
-
 static void on_tick(struct timer *t)
 {
 	struct offload *o = LIST_ENTRY(t, struct offload, tick);
@@ -265,8 +255,14 @@ static void on_tick(struct timer *t)
 		struct hand *h = &o->hands[i];
 
 		if (h->busy && !h->late && h->volume != NULL && ++h->ticks > LATE_TICKS &&
-			o->late < OFFLOAD_LATE_MAX)
-			be_late(o, h);
+			o->late < OFFLOAD_LATE_MAX) {
+			/* Makes way: it may wait for ever. */
+			h->late = true;
+			o->late++;
+			o->running--;
+			o->lines[h->class].running--;
+			pthread_cond_broadcast(&o->wake);
+		}
 	}
 	while (short_of_threads(o) && start_thread(o) == 0)
 		;

@@ -32,15 +32,6 @@ static ssize_t parts_ready(struct body *b, size_t want)
 	return p->inner.ops->ready(&p->inner, want);
 }
 
-/* Begins the part itself, after its head. */
-static void begin_part(struct body_parts *p)
-{
-	const struct range *range = &p->v[p->at].range;
-
-	if (p->at < p->n)
-		p->inner.ops->seek(&p->inner, range->at, range->n);
-}
-
 static int parts_emit(struct body *b, size_t n, struct outq *q)
 {
 	struct body_parts *p = b->src;
@@ -51,8 +42,8 @@ static int parts_emit(struct body *b, size_t n, struct outq *q)
 	if (p->head_off < head.n) {
 		rc = outq_copy(q, head.p + p->head_off, n);
 		p->head_off += n;
-		if (p->head_off == head.n)
-			begin_part(p);
+		if (p->head_off == head.n && p->at < p->n)
+			p->inner.ops->seek(&p->inner, p->v[p->at].range.at, p->v[p->at].range.n);
 		return rc;
 	}
 	rc = p->inner.ops->emit(&p->inner, n, q);

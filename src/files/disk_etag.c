@@ -99,15 +99,6 @@ static int settle_file(struct disk_file *f)
 	return rc;
 }
 
-static int find_etag(struct disk_file *f)
-{
-	int rc = settle_file(f);
-
-	if (rc == 0)
-		rc = etag_of_fd(f->fd, f->file_id.size, &f->etag);
-	return rc == 0 ? look_again(f) : rc;
-}
-
 void disk_tag_run(struct job *j)
 {
 	struct disk_file *f = disk_file_of(j);
@@ -115,7 +106,11 @@ void disk_tag_run(struct job *j)
 
 	f->result = passing ? disk_file_reopen(f, 0) : 0;
 	if (f->result == 0)
-		f->result = find_etag(f);
+		f->result = settle_file(f);
+	if (f->result == 0)
+		f->result = etag_of_fd(f->fd, f->file_id.size, &f->etag);
+	if (f->result == 0)
+		f->result = look_again(f);
 	if (!passing || f->fd < 0)
 		return;
 	close(f->fd);

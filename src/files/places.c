@@ -175,20 +175,15 @@ static struct place *resting(const struct place_share *s)
 	return NULL;
 }
 
-/* True if its first read is not imminent: its peer takes no bytes, of it or of all. */
-static bool may_be_taken(const struct place *p)
-{
-	return !p->unread || p->state == PLACE_RESTS ||
-	       clock_ms() - p->turn.used_ms >= PLACES_UNREAD_MS;
-}
-
 /* NULL: account's client (NULL: none's) has lent none. */
 static struct place *first_lent(struct places *all, struct account *account)
 {
 	LIST_FOREACH(node, line_lent(&all->files, account)) {
 		struct place *p = LIST_ENTRY(node, struct place, turn.node);
 
-		if (may_be_taken(p))
+		/* Unless its first read is imminent: its peer takes no bytes, of it or of all. */
+		if (!p->unread || p->state == PLACE_RESTS ||
+			clock_ms() - p->turn.used_ms >= PLACES_UNREAD_MS)
 			return p;
 	}
 	return NULL;

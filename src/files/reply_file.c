@@ -172,13 +172,6 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* The gate has checked the requested path; index and extensions change it. */
-static bool is_hidden(const struct file_reply *a)
-{
-	return a->req->site->hides && a->page_status == 0 &&
-	       site_hides(site_location(a->req->site, a->name), a->name);
-}
-
 static void missing(struct file_reply *a, bool dir);
 static void from_disk(struct file_reply *a);
 
@@ -191,7 +184,9 @@ static void try_name(struct file_reply *a)
 		return;
 	}
 	body_close(&a->req->reply.body);
-	if (is_hidden(a)) {
+	/* The gate has checked the requested path; index and extensions change it. */
+	if (a->req->site->hides && a->page_status == 0 &&
+		site_hides(site_location(a->req->site, a->name), a->name)) {
 		missing(a, false);
 		return;
 	}

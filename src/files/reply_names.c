@@ -30,14 +30,6 @@ static bool has_dot(struct slice name)
 	return memchr(name.p, '.', name.n) != NULL;
 }
 
-/* True if the file may answer for a path without the rules of access being checked for the file. */
-static bool may_stand_in(const struct file_reply *a, struct slice file)
-{
-	const struct site *site = a->req->site;
-
-	return !site->guarded || site_location(site, file) == a->of_path;
-}
-
 /* Takes the next index file of a directory that may be shown. False: none. */
 static bool next_index(struct file_reply *a)
 {
@@ -72,7 +64,9 @@ static bool next_behind_slash(struct file_reply *a)
 	a->name = arena_join(&a->req->arena, path, location->extensions[i]);
 	a->next++;
 	a->way = FILE_REPLY_SLASHED;
-	return a->name.p == NULL || may_stand_in(a, a->name) || next_behind_slash(a);
+	/* The rules of access for the file itself are not checked. */
+	return a->name.p == NULL || !a->req->site->guarded ||
+	       site_location(a->req->site, a->name) == a->of_path || next_behind_slash(a);
 }
 
 /* The number of names for a path that omits its extension. */

@@ -110,15 +110,6 @@ static bool ends(struct slice s, struct slice end)
 	return s.n > end.n && slice_ieq(slice_of(s.p + s.n - end.n, end.n), end);
 }
 
-static void set_kind(struct mime *m)
-{
-	m->text = m->type.n > 5 && slice_ieq(slice_of(m->type.p, 5), SLICE("text/"));
-	m->compressible = m->text || ends(m->type, SLICE("+xml")) || ends(m->type, SLICE("+json"));
-	for (size_t i = 0; i < ROWS; i++)
-		if (slice_ieq(table[i].type, m->type))
-			m->compressible |= table[i].compressible;
-}
-
 const char *mime_parse_type(const char *text, struct mime *m)
 {
 	*m = (struct mime){ .extension = SLICE(""), .type = slice_str(text) };
@@ -126,7 +117,11 @@ const char *mime_parse_type(const char *text, struct mime *m)
 		return "remove the parameters and set charset instead";
 	if (!is_type(m->type))
 		return "write a media type like \"text/x-foo\"";
-	set_kind(m);
+	m->text = m->type.n > 5 && slice_ieq(slice_of(m->type.p, 5), SLICE("text/"));
+	m->compressible = m->text || ends(m->type, SLICE("+xml")) || ends(m->type, SLICE("+json"));
+	for (size_t i = 0; i < ROWS; i++)
+		if (slice_ieq(table[i].type, m->type))
+			m->compressible |= table[i].compressible;
 	return NULL;
 }
 

@@ -62,11 +62,6 @@ bool doubt_is_shut(int fd)
 	return poll(&end, 1, 0) > 0;
 }
 
-static bool is_name(const char *path, size_t n)
-{
-	return n > 1 && path[0] == '/' && path[n - 1] != '/' && memchr(path, '\0', n) == NULL;
-}
-
 int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 {
 	union one_fd control;
@@ -88,8 +83,10 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 		return 0;
 	*answer = take_fd(&mh);
 	if ((mh.msg_flags & MSG_TRUNC) == 0 && n > (ssize_t)sizeof(*msg)) {
-		path[n - (ssize_t)sizeof(*msg)] = '\0';
-		if (is_name(path, (size_t)n - sizeof(*msg)))
+		size_t len = (size_t)n - sizeof(*msg);
+
+		path[len] = '\0';
+		if (len > 1 && path[0] == '/' && path[len - 1] != '/' && strlen(path) == len)
 			return 1;
 	}
 	if (*answer >= 0)

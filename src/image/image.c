@@ -27,14 +27,6 @@ static bool body_within(
 	       b->n <= segments[b->segment] - b->at;
 }
 
-static const char *check_roots(const struct image_head *h)
-{
-	for (uint32_t i = 0; i < h->nroots; i++)
-		if (!within(image_roots(h)[i].path, h))
-			return "a root out of bounds";
-	return NULL;
-}
-
 static const char *check_entry(
 	const struct image_head *h, const struct image_entry *e, const uint64_t *segments)
 {
@@ -114,8 +106,9 @@ const char *image_check(const void *index, size_t size, const uint64_t *segments
 			return fault;
 	}
 	fault = check_slots(h);
-	if (fault == NULL)
-		fault = check_roots(h);
+	for (uint32_t i = 0; fault == NULL && i < h->nroots; i++)
+		if (!within(image_roots(h)[i].path, h))
+			fault = "a root out of bounds";
 	return fault != NULL ? fault : check_marks(h, marks, marks_size);
 }
 
