@@ -140,6 +140,9 @@ static int version(void)
 	for (enum coding c = 0; c < CODINGS; c++)
 		if (compress_has(c))
 			printf(" %.*s", SLICE_ARG(coding_names[c]));
+#ifdef HAVE_EXPAT
+	fputs(" webdav", stdout);
+#endif
 	puts(sandbox_built());
 	return flushed();
 }

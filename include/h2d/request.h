@@ -14,7 +14,8 @@ extern "C" {
 
 struct h2d_req;
 
-/* Methods of routes (RFC 9110, 9.3; PATCH: RFC 5789). A route for GET answers HEAD, too. */
+/* Methods of routes (RFC 9110, 9.3; PATCH: RFC 5789; from PROPFIND on: RFC 4918, 9). A route for
+ * GET answers HEAD, too. */
 enum h2d_method {
 	H2D_GET,
 	H2D_HEAD,
@@ -23,6 +24,11 @@ enum h2d_method {
 	H2D_DELETE,
 	H2D_OPTIONS,
 	H2D_PATCH,
+	H2D_PROPFIND,
+	H2D_PROPPATCH,
+	H2D_MKCOL,
+	H2D_COPY,
+	H2D_MOVE,
 	H2D_METHODS, /* their number */
 	H2D_METHOD_UNKNOWN = H2D_METHODS,
 };

@@ -82,8 +82,55 @@ void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const c
  * that path. */
 void h2d_store_offer(struct h2d_req *req);
 
-/* Removes the file name, by the same rules. done() gets no files. */
+/* Removes the file name, by the same rules; on a drive also a directory with all that it contains.
+ * done() gets no files. */
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
+
+/* --- a drive: an upload-dir with the key webdav ----------------------------------------------- */
+
+/* Makes the directory "a/b"; a must exist. 405: the name exists. done() gets one file with the path
+ * alone. */
+void h2d_store_make(struct h2d_req *req, const char *path, size_t len, h2d_stored_fn *done);
+
+/* How to copy; bits. */
+enum h2d_copy {
+	H2D_COPY_MOVE = 1,    /* rename it */
+	H2D_COPY_REPLACE = 2, /* also if the destination exists; else 412 */
+	H2D_COPY_WHOLE = 4,   /* a directory with all that it contains */
+};
+
+/*
+ * Copies the file or directory path to the URL destination ("/files/b", or absolute), in the same
+ * upload-dir: completely or not at all. The rules of access apply to both. 409: the destination has
+ * no directory. done() gets one file with the path alone if the destination is new.
+ */
+void h2d_store_copy(struct h2d_req *req, const char *path, size_t len, const char *destination,
+	unsigned how, h2d_stored_fn *done);
+
+/* A file or directory. */
+struct h2d_entry {
+	const char *name; /* of a member; "": the one that was requested */
+	uint64_t size;
+	int64_t modified; /* seconds since 1970 */
+	bool directory;
+};
+
+struct h2d_listing {
+	const struct h2d_entry *entries; /* the requested one, then its members */
+	size_t n;
+	const char *etag;     /* of a requested file, as of a GET; NULL: none */
+	uint64_t used, quota; /* bytes of upload-dir, and upload-quota; 0: unlimited */
+};
+
+/* The result of h2d_store_list(), like that of an upload. Below 400 listing and its strings are
+ * valid as long as the request. */
+typedef void h2d_listed_fn(
+	struct h2d_req *req, void *state, int status, const struct h2d_listing *listing);
+
+/* Lists the file or directory path ("": upload-dir itself), with the members of a directory that
+ * the client may read if members is true. */
+void h2d_store_list(
+	struct h2d_req *req, const char *path, size_t len, bool members, h2d_listed_fn *done);
 
 #ifdef __cplusplus
 }

@@ -13,4 +13,7 @@
 /* Ordinary listeners, for sites with uploads in subdirectories. */
 #define H2D_ON_FOLDERS ((enum h2d_scope)(H2D_ON_ANY + 2))
 
+/* Ordinary listeners, for directories of uploads with the key webdav. */
+#define H2D_ON_DRIVES ((enum h2d_scope)(H2D_ON_ANY + 3))
+
 #endif

@@ -154,6 +154,10 @@ static void check_compress(
 
 static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 {
+#ifndef HAVE_EXPAT
+	if (p->webdav)
+		conf_fault(faults, &p->webdav_at, "webdav: this h2d is built without expat");
+#endif
 	check_compress(&p->compress, &p->compress_at, faults);
 	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
 		const char *name = p->index.v[i];

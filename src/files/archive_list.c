@@ -100,48 +100,25 @@ unsigned archive_list_find(const struct archive_list *l, uint64_t at)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
-/* True if req may have files of l in an archive of that kind, as they would be sent one by one. */
-static bool is_open(struct h2d_req *req, const struct location *l, enum archive_kind kind,
-	const struct auth *passed)
+/* True if files of l may be in an archive of that kind, as they would be sent one by one. */
+static bool is_open(struct h2d_req *req, const struct location *l, enum archive_kind kind)
 {
 	return l->root == req->location->root && l->redirect.to.n == 0 &&
 	       (l->returned == NULL ||
 		       (l->returned->except != NULL &&
 			       access_allows(l->returned->except, req_client(req)))) &&
-	       (l->archives >> kind & 1) && demand_admits(req, l, passed);
+	       (l->archives >> kind & 1);
 }
 
-/* In req's arena: '1' for each location that is open, the server's own last. NULL: memory is out.
- */
 const char *archive_open(struct h2d_req *req, enum archive_kind kind)
 {
 	const struct site *site = req->site;
-	char *open = arena_zalloc(&req->arena, site->nlocations + 2);
-	struct demand d = { 0 };
+	char *open = demand_open(req);
 
-	if (open == NULL || (site->guarded && !demand_of(&d, req, req->path)))
-		return NULL;
-	for (unsigned i = 0; i <= site->nlocations; i++)
-		open[i] = is_open(req, i < site->nlocations ? &site->locations[i] : &site->all,
-				  kind, d.auth)
-				  ? '1'
-				  : '0';
+	for (unsigned i = 0; open != NULL && i <= site->nlocations; i++)
+		if (!is_open(req, i < site->nlocations ? &site->locations[i] : &site->all, kind))
+			open[i] = '0';
 	return open;
-}
-
-/* True if the rules of path, and of the file beside which it is, admit the client, as in demand.c.
- */
-static bool may_read(const struct listing_key *key, struct slice path)
-{
-	const struct site *site = key->site;
-
-	do {
-		const struct location *l = site_location(site, path);
-
-		if (key->open[l == &site->all ? site->nlocations : l - site->locations] != '1')
-			return false;
-	} while (coding_beside(&path) != CODING_NONE);
-	return true;
 }
 
 /* True if another answer than the file is that of its path: a redirect, or a compiled route. */
@@ -252,7 +229,7 @@ static int look_at(struct walk *w, const char *name)
 		w->path[path.n++] = '/';
 	if (w->key->site->hides && site_hides(site_location(w->key->site, path), path))
 		return 0;
-	if (!may_read(w->key, path) || (!dir && is_taken(w->key, path)) ||
+	if (!demand_opens(w->key->site, w->key->open, path) || (!dir && is_taken(w->key, path)) ||
 		faccessat(dirfd(w->dir), name, dir ? R_OK | X_OK : R_OK, 0) < 0 ||
 		(link && dir && is_circle(w, &st))) {
 		w->list->left_out++;

@@ -158,6 +158,29 @@ DIR *beneath_list(int fd)
 	return dir;
 }
 
+int beneath_each(int at, const char *name, beneath_one *one, void *ctx)
+{
+	int fd = beneath_open(at, name, BENEATH_DIR | BENEATH_SAME_MOUNT | BENEATH_NO_LINKS);
+	DIR *dir = fd >= 0 ? beneath_list(fd) : NULL;
+	const struct dirent *e;
+	int rc = 0;
+
+	if (dir == NULL)
+		return fd < 0 ? fd : -errno;
+	while (rc == 0) {
+		errno = 0;
+		e = readdir(dir);
+		if (e == NULL) {
+			rc = -errno;
+			break;
+		}
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			rc = one(ctx, dirfd(dir), e->d_name);
+	}
+	closedir(dir);
+	return rc;
+}
+
 /* A directory's comparison of names: unknown; by bytes; by bytes without the flag for another way;
  * perhaps ignoring ASCII case. */
 enum compares { UNKNOWN, BYTES, BYTES_OR_FLAG, BYTES_OR_CASE };

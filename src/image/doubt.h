@@ -12,7 +12,7 @@
 
 #include "base/slice.h"
 
-/* Precedes the path, which begins with "/" and names no directory. */
+/* Precedes the path, which begins with "/" and does not end in one. */
 struct doubt_msg {
 	uint64_t id;       /* the worker's own: returned in the answer */
 	uint64_t dev, ino; /* of the root: its number may change in a reload */

@@ -187,6 +187,11 @@ static void backlog_stop(struct backlog *b)
 		loop_unwatch(b->loop, &b->doubts);
 }
 
+static enum tree_change what_is(const struct catalog *c, unsigned root, const char *path)
+{
+	return catalog_find_dir(c, root, slice_str(path)) != NULL ? TREE_DIR : TREE_FILE;
+}
+
 /* In every root that is the directory (dev, ino). */
 static void mark_doubted(struct backlog *b, const struct doubt_msg *msg, const char *path)
 {
@@ -194,7 +199,7 @@ static void mark_doubted(struct backlog *b, const struct doubt_msg *msg, const c
 
 	for (unsigned i = 0; i < c->nroots; i++)
 		if (c->roots[i].dev == msg->dev && c->roots[i].ino == msg->ino)
-			backlog_change(b, TREE_FILE, i, path);
+			backlog_change(b, what_is(c, i, path), i, path);
 	loop_ready(b->loop, b->work);
 }
 

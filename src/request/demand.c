@@ -58,7 +58,8 @@ static void demand_add(struct demand *d, struct h2d_req *req, const struct locat
 		d->in = false;
 }
 
-bool demand_admits(struct h2d_req *req, const struct location *location, const struct auth *passed)
+/* True if the rules of location admit req without another password than passed; NULL: none. */
+static bool admits(struct h2d_req *req, const struct location *location, const struct auth *passed)
 {
 	struct demand d = { .in = true, .known = true, .auth = passed };
 
@@ -105,6 +106,33 @@ bool demand_of(struct demand *d, struct h2d_req *req, struct slice path)
 		return false;
 	while (coding_beside(&path) != CODING_NONE)
 		demand_add(d, req, site_location(site, path));
+	return true;
+}
+
+char *demand_open(struct h2d_req *req)
+{
+	const struct site *site = req->site;
+	char *open = arena_zalloc(&req->arena, site->nlocations + 2);
+	struct demand d = { 0 };
+
+	if (open == NULL || (site->guarded && !demand_of(&d, req, req->path)))
+		return NULL;
+	for (unsigned i = 0; i <= site->nlocations; i++) {
+		const struct location *l = i < site->nlocations ? &site->locations[i] : &site->all;
+
+		open[i] = admits(req, l, d.auth) ? '1' : '0';
+	}
+	return open;
+}
+
+bool demand_opens(const struct site *site, const char *open, struct slice path)
+{
+	do {
+		const struct location *l = site_location(site, path);
+
+		if (open[l == &site->all ? site->nlocations : l - site->locations] != '1')
+			return false;
+	} while (coding_beside(&path) != CODING_NONE);
 	return true;
 }
 

@@ -59,8 +59,14 @@ struct demand {
  */
 bool demand_of(struct demand *d, struct h2d_req *req, struct slice path);
 
-/* True if the rules of location admit req without another password than passed; NULL: none. */
-bool demand_admits(struct h2d_req *req, const struct location *location, const struct auth *passed);
+/*
+ * In req's arena: for each location of its site, the server's own last, '1' if its rules admit req
+ * without another password than the one for the request's path, else '0'. NULL: memory is out.
+ */
+char *demand_open(struct h2d_req *req);
+
+/* True if open has '1' for the locations of path, and of the file beside which it is. Pure. */
+bool demand_opens(const struct site *site, const char *open, struct slice path);
 
 /* True if the method of req is refused: a resumed upload was begun by PUT or POST. */
 bool demand_refuses_method(const struct demand *d, const struct h2d_req *req);

@@ -27,6 +27,9 @@ static void allow(struct h2d_req *req, unsigned methods)
 static void reply_options(struct h2d_req *req, unsigned methods)
 {
 	allow(req, methods);
+	/* RFC 4918, 10.1. */
+	if (req->location->upload != NULL && req->location->webdav)
+		reply_add(req, SLICE("dav"), SLICE("1"));
 	reply_bytes(req, 204, NULL, (struct slice){ 0 });
 }
 
@@ -36,6 +39,8 @@ static enum h2d_scope listener_scope(const struct h2d_req *req)
 		return H2D_ON_ADMIN;
 	if (req->location->upload == NULL)
 		return H2D_ON_PUBLIC;
+	if (req->location->webdav)
+		return H2D_ON_DRIVES;
 	return req->site->upload_depth > 0 ? H2D_ON_FOLDERS : H2D_ON_UPLOADS;
 }
 

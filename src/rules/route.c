@@ -13,6 +13,11 @@ static const struct slice method_names[H2D_METHODS] = {
 	[H2D_DELETE] = SLICE_LIT("DELETE"),
 	[H2D_OPTIONS] = SLICE_LIT("OPTIONS"),
 	[H2D_PATCH] = SLICE_LIT("PATCH"),
+	[H2D_PROPFIND] = SLICE_LIT("PROPFIND"),
+	[H2D_PROPPATCH] = SLICE_LIT("PROPPATCH"),
+	[H2D_MKCOL] = SLICE_LIT("MKCOL"),
+	[H2D_COPY] = SLICE_LIT("COPY"),
+	[H2D_MOVE] = SLICE_LIT("MOVE"),
 };
 
 enum h2d_method method_parse(struct slice name)
@@ -48,6 +53,8 @@ static const unsigned answering[] = {
 	[H2D_ON_ADMIN] = 1u << H2D_ON_ADMIN | 1u << H2D_ON_ANY,
 	[H2D_ON_FOLDERS] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_UPLOADS | 1u << H2D_ON_FOLDERS |
 			   1u << H2D_ON_ANY,
+	[H2D_ON_DRIVES] = 1u << H2D_ON_PUBLIC | 1u << H2D_ON_UPLOADS | 1u << H2D_ON_FOLDERS |
+			  1u << H2D_ON_DRIVES | 1u << H2D_ON_ANY,
 };
 
 bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here)
@@ -191,6 +198,7 @@ void route_print(const struct route_table *t, FILE *out)
 		[H2D_ON_ADMIN] = "admin",
 		[H2D_ON_ANY] = "any",
 		[H2D_ON_FOLDERS] = "folders",
+		[H2D_ON_DRIVES] = "drives",
 	};
 
 	for (unsigned i = 0; i < t->nroutes; i++) {

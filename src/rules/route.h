@@ -24,7 +24,7 @@ enum h2d_method method_parse(struct slice name);
 const char *method_name(enum h2d_method method);
 
 /* Writes "GET, HEAD", for an allow header, from a bit set. */
-enum { METHOD_LIST = 64 };
+enum { METHOD_LIST = 96 };
 void method_list(unsigned methods, char buf[METHOD_LIST]);
 
 enum { ROUTE_PARAMS_MAX = 8 };

@@ -127,6 +127,7 @@ struct location {
 	const struct slice *hide; /* patterns of names, lower case; "*" matches any bytes */
 	unsigned nhide;
 	bool autoindex;
+	bool webdav;       /* its upload-dir is a drive (RFC 4918) */
 	unsigned archives; /* 1 << enum archive_kind (files/archive.h): directories as a whole */
 	bool sendfile;     /* long files are sent from the page cache (disk_body.c) */
 	bool follow_links; /* symbolic ones, also out of the root */

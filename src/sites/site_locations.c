@@ -321,6 +321,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->types = types_of(m, p);
 	location->autoindex = p->autoindex;
 	set_archives(m, location, p);
+	location->webdav = p->webdav;
 	location->sendfile = p->sendfile;
 	location->follow_links = p->follow_links == LINKS_ALL;
 	location->no_links = p->follow_links == LINKS_NONE;

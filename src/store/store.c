@@ -23,7 +23,10 @@ static bool is_kept(const struct store *s, const struct field *f)
 	bool digest = slice_eq(f->name, SLICE("repr-digest")) ||
 		      slice_eq(f->name, SLICE("want-repr-digest"));
 
-	return (cond_fields(f, 1) & change) != 0 || (s->work.part != NULL && digest);
+	if (s->plan == &store_list)
+		return false;
+	return (cond_fields(f, 1) & change) != 0 || (s->work.part != NULL && digest) ||
+	       (s->work.tree.drive && slice_eq(f->name, SLICE("if")));
 }
 
 /* Copies the headers that are needed until the file is in its place. */
@@ -117,8 +120,7 @@ static const struct err *check_form(struct store *s)
 
 /* --- the calls -------------------------------------------------------------------------------- */
 
-static struct store *new_store(
-	struct h2d_req *req, const struct store_plan *plan, h2d_stored_fn *done)
+static struct store *new_store(struct h2d_req *req, const struct store_call *c)
 {
 	struct files *files = req->env->files;
 	struct store *s = calloc(1, sizeof(*s));
@@ -127,8 +129,9 @@ static struct store *new_store(
 		return NULL;
 	arena_init(&s->arena, NULL, 0, ARENA_CAP);
 	s->req = req;
-	s->done = done;
-	s->plan = plan;
+	s->done = c->done;
+	s->listed = c->listed;
+	s->plan = c->plan;
 	s->files = files;
 	s->disk = files->disk;
 	disk_hold(s->disk);
@@ -137,32 +140,13 @@ static struct store *new_store(
 	if (s->root != NULL)
 		ref_get(&s->root->ref);
 	s->work.at.fd = s->work.at.to = s->work.at.lock = s->work.quota.fd = -1;
+	s->work.tree.into = -1;
+	s->work.tree.drive = req->location->upload != NULL && req->location->webdav;
+	s->work.tree.how = c->how;
 	s->work.at.depth = req->site->uploads_depth;
 	s->work.job = &s->job;
 	COUNT(uploads_live, 1);
 	return s;
-}
-
-/* Checks "a/b/name", or of a form "a/b". */
-static const struct err *check_path(const struct store *s, struct slice path)
-{
-	unsigned depth = s->req->site->upload_depth, folders = s->plan == &store_form;
-	const struct err *err = NULL;
-	const char *slash;
-
-	/* A missing name may have no bytes, p NULL. */
-	if (path.n == 0)
-		return folders > 0 ? NULL : file_name_check(path);
-	while (err == NULL && (slash = memchr(path.p, '/', path.n)) != NULL) {
-		size_t n = (size_t)(slash - path.p);
-
-		err = depth > 0 ? file_name_check(slice_of(path.p, n)) : ERR_FILE_NAME_SLASH;
-		path = slice_of(slash + 1, path.n - n - 1);
-		folders++;
-	}
-	if (err == NULL)
-		err = file_name_check(path);
-	return err == NULL && folders > depth ? ERR_FILE_NAME_DEPTH : err;
 }
 
 /* Cuts off the directories before the name of a file; a form's path has no name. */
@@ -192,26 +176,41 @@ static const struct err *set_up(struct store *s, struct slice name)
 		own.n > 0 && folder.n > 0 ? "/" : "", SLICE_ARG(folder));
 	w->max_file_size = s->disk->max_file_size;
 	w->now = s->req->env->date_s;
+	w->tree.strict = w->tree.drive && s->req->method == H2D_PUT;
 	if (named)
 		w->name = arena_printf(&s->arena, "%.*s", SLICE_ARG(name));
 	if (w->dir == NULL || w->folder == NULL || (named && w->name == NULL) ||
 		!copy_conditions(s))
 		return ERR_NO_MEMORY;
-	return store_gate_has_writers(s, named ? w->name : "") ? NULL : ERR_UPLOAD_WRITERS;
+	return s->plan == &store_list || store_gate_has_writers(s, named ? w->name : "")
+		       ? NULL
+		       : ERR_UPLOAD_WRITERS;
 }
 
 /* Checks the request; NULL: no error. */
-static const struct err *check_request(struct store *s, struct slice name, struct slice token)
+static const struct err *check_request(struct store *s, const struct store_call *c)
 {
-	bool is_form = s->plan == &store_form;
-	const struct err *err = s->root == NULL ? ERR_UPLOAD_FOLDER : check_path(s, name);
+	bool is_form = s->plan == &store_form, lists = s->plan == &store_list;
+	const struct err *err;
+	struct slice path = c->path;
 
-	if (err == NULL && s->plan == &store_resumable && token.p == NULL)
-		err = store_resume_offered(s, name);
+	if (s->root == NULL || (s->plan->drive && !s->work.tree.drive))
+		return ERR_UPLOAD_FOLDER;
+	/* A directory may be named with its slash. */
+	if (s->work.tree.drive && !store_takes_body(s->plan) && slice_ends(path, SLICE("/")))
+		path.n--;
+	/* No name that is refused to an upload is on a drive. */
+	err = store_path_check(s, path);
+	if (err != NULL && lists)
+		err = ERR_FILE_NONE;
+	if (err == NULL && s->plan == &store_resumable && c->token.p == NULL)
+		err = store_resume_offered(s, path);
 	if (err == NULL)
-		err = set_up(s, name);
-	if (err == NULL && token.p != NULL)
-		err = store_resume_asked(s, name, token);
+		err = set_up(s, path);
+	if (err == NULL && s->work.tree.drive)
+		err = store_path_ask(s, c->destination);
+	if (err == NULL && c->token.p != NULL)
+		err = store_resume_asked(s, path, c->token);
 	if (err != NULL)
 		return err;
 	copy_etags(s);
@@ -219,24 +218,25 @@ static const struct err *check_request(struct store *s, struct slice name, struc
 	return err == NULL && is_form ? check_form(s) : err;
 }
 
-static void start_upload(struct h2d_req *req, const struct store_plan *plan, struct slice name,
-	struct slice token, h2d_stored_fn *done)
+static void start(struct h2d_req *req, const struct store_call *c)
 {
 	struct store *s;
 	const struct err *err;
 
 	HANDLER_MUST(req, req->owes, STORE);
 	HANDLER_MUST(req, req->hook == NULL, STORES);
-	HANDLER_MUST(req, !store_takes_body(plan) || req_body_is_whole(req), REST);
-	s = new_store(req, plan, done);
-	if (s == NULL) {
-		done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
+	HANDLER_MUST(req, !store_takes_body(c->plan) || req_body_is_whole(req), REST);
+	s = new_store(req, c);
+	if (s == NULL && c->listed != NULL)
+		c->listed(req, req->handler_state, ERR_NO_MEMORY->status, NULL);
+	else if (s == NULL)
+		c->done(req, req->handler_state, ERR_NO_MEMORY->status, NULL, 0);
+	if (s == NULL)
 		return;
-	}
 	store_hook(s);
-	err = check_request(s, name, token);
+	err = check_request(s, c);
 	/* The client may request a resumable upload, and did not. */
-	if (plan == &store_resumable && s->work.part == NULL)
+	if (c->plan == &store_resumable && s->work.part == NULL)
 		s->plan = &store_whole;
 	if (err != NULL)
 		store_fail(s, store_refuse(err));
@@ -244,36 +244,42 @@ static void start_upload(struct h2d_req *req, const struct store_plan *plan, str
 		store_gate(s);
 }
 
-static const struct slice none;
+static void start_upload(
+	struct h2d_req *req, const struct store_plan *plan, struct slice path, h2d_stored_fn *done)
+{
+	start(req, &(struct store_call){ .plan = plan, .path = path, .done = done });
+}
 
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start_upload(req, &store_whole, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, &store_whole, HANDLER_SLICE(req, name, len), done);
 }
 
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start_upload(req, &store_form, none, none, done);
+	start_upload(req, &store_form, slice_of(NULL, 0), done);
 }
 
 void h2d_store_form_in(struct h2d_req *req, const char *directory, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start_upload(req, &store_form, HANDLER_SLICE(req, directory, len), none, done);
+	start_upload(req, &store_form, HANDLER_SLICE(req, directory, len), done);
 }
 
 void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
+	struct slice path = HANDLER_SLICE(req, name, len);
+
 	HANDLER_CALL();
-	start_upload(req, &store_remove, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, req->location->webdav ? &store_clear : &store_remove, path, done);
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)
 {
 	HANDLER_CALL();
-	start_upload(req, &store_resumable, HANDLER_SLICE(req, name, len), none, done);
+	start_upload(req, &store_resumable, HANDLER_SLICE(req, name, len), done);
 }
 
 void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const char *upload,
@@ -284,6 +290,43 @@ void h2d_store_resume(struct h2d_req *req, const char *name, size_t len, const c
 								  : &store_cancel;
 
 	HANDLER_CALL();
-	start_upload(req, plan, HANDLER_SLICE(req, name, len),
-		HANDLER_SLICE(req, upload, upload_len), done);
+	start(req, &(struct store_call){
+			   .plan = plan,
+			   .path = HANDLER_SLICE(req, name, len),
+			   .token = HANDLER_SLICE(req, upload, upload_len),
+			   .done = done,
+		   });
+}
+
+/* --- a drive ---------------------------------------------------------------------------------- */
+
+void h2d_store_list(
+	struct h2d_req *req, const char *path, size_t len, bool members, h2d_listed_fn *done)
+{
+	HANDLER_CALL();
+	start(req, &(struct store_call){
+			   .plan = &store_list,
+			   .path = HANDLER_SLICE(req, path, len),
+			   .listed = done,
+			   .how = members ? H2D_COPY_WHOLE : 0,
+		   });
+}
+
+void h2d_store_make(struct h2d_req *req, const char *path, size_t len, h2d_stored_fn *done)
+{
+	HANDLER_CALL();
+	start_upload(req, &store_make, HANDLER_SLICE(req, path, len), done);
+}
+
+void h2d_store_copy(struct h2d_req *req, const char *path, size_t len, const char *destination,
+	unsigned how, h2d_stored_fn *done)
+{
+	HANDLER_CALL();
+	start(req, &(struct store_call){
+			   .plan = how & H2D_COPY_MOVE ? &store_move : &store_copy,
+			   .path = HANDLER_SLICE(req, path, len),
+			   .destination = slice_str(destination),
+			   .done = done,
+			   .how = how,
+		   });
 }

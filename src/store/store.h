@@ -26,6 +26,18 @@ struct store_plan {
 		void (*then)(struct store *s); /* on the loop, after a step that succeeded */
 	} steps[STORE_STATES];
 	void (*close)(struct store_work *w); /* closes open descriptors; in a thread */
+	bool walks;                          /* may take long: leaves most threads to uploads */
+	bool drive;                          /* exists on drives only */
+};
+
+/* The arguments of a handler's call; borrowed. */
+struct store_call {
+	const struct store_plan *plan;
+	struct slice path, token;
+	struct slice destination; /* URL of a copy; else n 0 */
+	unsigned how;             /* enum h2d_copy */
+	h2d_stored_fn *done;
+	h2d_listed_fn *listed; /* in place of done, for a list; NULL: none */
 };
 
 /* A question to the keepers: once it is answered, none of their images has that file as fresh. */
@@ -40,6 +52,7 @@ struct store {
 	struct files *files; /* until then */
 	struct disk *disk;   /* held */
 	h2d_stored_fn *done;
+	h2d_listed_fn *listed; /* in place of done, for a list; NULL: none */
 	const struct store_plan *plan;
 	enum store_state state; /* store_go() alone writes it */
 
@@ -58,11 +71,20 @@ struct store {
 	struct task pump;    /* reads the body's queue, at the end of a turn */
 	struct timer gather; /* armed while pieces wait for more */
 
-	unsigned gated; /* number of checked paths of its files */
+	struct slice to_own, to_public; /* paths of the destination; n 0: none */
+	unsigned gated; /* number of checked paths of its files, or of the destination */
 	struct store_doubt *asked;
 	unsigned nasked, nwaits; /* keepers without an answer */
 	struct arena arena;      /* copies of the request for the job, and texts about its files */
 };
+
+/* --- store_path.c ----------------------------------------------------------------------------- */
+
+/* Checks "a/b/name", or of a plan for a directory "a/b". */
+const struct err *store_path_check(const struct store *s, struct slice path);
+/* Reads the destination (n 0: none) and finds the rules of the paths, for a request on a drive that
+ * is set up. */
+const struct err *store_path_ask(struct store *s, struct slice destination);
 
 /* --- store_job.c ------------------------------------------------------------------------------ */
 
@@ -84,6 +106,8 @@ void store_fail(struct store *s, struct store_result r);
 void store_tell(struct store *s);
 /* Calls the handler and releases the request. */
 void store_answer(struct store *s, int status, const struct h2d_stored *files, unsigned n);
+/* Calls the handler with a list. */
+void store_listed(struct store *s);
 /* Paths of the file of that name, in s->arena: below the root, and in the URL. n 0: memory is
  * out. */
 struct slice store_own_path(struct store *s, const char *name);
@@ -130,6 +154,7 @@ void store_sweep_look(struct files *f, const struct sites *sites);
 
 extern const struct store_plan store_whole, store_form, store_resumable;
 extern const struct store_plan store_look, store_cancel, store_remove;
+extern const struct store_plan store_make, store_copy, store_move, store_clear, store_list;
 
 static inline bool store_takes_body(const struct store_plan *plan)
 {

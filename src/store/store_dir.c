@@ -1,7 +1,7 @@
 /*
- * store_dir: locks, counts, hides, sweeps and makes directories by system calls relative to the
- * open one. Called by store_file.c and store_work.c in threads; it never follows a link and touches
- * only its own names.
+ * store_dir: locks, counts, hides and sweeps by system calls relative to the open directory. Called
+ * by store_file.c and store_work.c in threads; it never follows a link and touches only its own
+ * names.
  */
 #include "store/store_dir.h"
 
@@ -28,7 +28,6 @@ enum {
 	PREFIX_LEN = sizeof(PREFIX) - 1,
 	TAG_DIGITS = 16,
 	MODE = 0666,
-	FOLDER_MODE = 0777,
 	GUARD_MODE = 0600, /* machines that share a directory may share it among users, too */
 	TRIES = 8,
 	WAIT_MAX_MS = 3000,
@@ -99,7 +98,7 @@ int store_dir_open(struct store_dir *d, int root, const char *path)
 	return 0;
 }
 
-static void leave(struct store_dir *d)
+void store_dir_leave(struct store_dir *d)
 {
 	if (d->to >= 0 && d->to != d->fd)
 		close(d->to);
@@ -111,7 +110,7 @@ void store_dir_close(struct store_dir *d)
 	if (d->lock >= 0)
 		close(d->lock);
 	if (d->fd >= 0) {
-		leave(d);
+		store_dir_leave(d);
 		close(d->fd);
 	}
 	d->fd = d->to = d->lock = -1;
@@ -178,45 +177,41 @@ DIR *store_dir_list(const struct store_dir *d)
 	return beneath_list(openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-static int add_costs(DIR *dir, unsigned depth, uint64_t *bytes);
+struct costs {
+	uint64_t bytes;
+	unsigned depth; /* of directories that are counted */
+};
 
-/* Adds the cost of a counted directory and its content. */
-static int add_cost(int fd, const char *name, unsigned depth, uint64_t *bytes)
+/* Adds the cost of a counted file, or directory and its content. */
+static int add_cost(void *ctx, int at, const char *name)
 {
+	struct costs *c = ctx;
 	enum store_dir_kind kind = name[0] == '.' ? store_dir_kind(name) : STORE_DIR_PART;
 	struct stat st;
 
 	if ((kind != STORE_DIR_PART && kind != STORE_DIR_TICKET) ||
-		fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISREG(st.st_mode))
-		*bytes += store_dir_cost((uint64_t)st.st_size);
-	if (!S_ISDIR(st.st_mode) || depth == 0 || kind == STORE_DIR_TICKET)
+		c->bytes += store_dir_cost((uint64_t)st.st_size);
+	if (!S_ISDIR(st.st_mode) || c->depth == 0 || kind == STORE_DIR_TICKET)
 		return 0;
-	*bytes += STORE_DIR_FILE;
-	fd = beneath_open(fd, name, BENEATH_DIR | BENEATH_SAME_MOUNT);
-	return fd >= 0 ? add_costs(beneath_list(fd), depth - 1, bytes) : 0;
-}
-
-/* Takes dir; NULL, with errno: it cannot be read. */
-static int add_costs(DIR *dir, unsigned depth, uint64_t *bytes)
-{
-	const struct dirent *e;
-	int rc = 0;
-
-	if (dir == NULL)
-		return -errno;
-	while (rc == 0 && (e = readdir(dir)) != NULL)
-		rc = add_cost(dirfd(dir), e->d_name, depth, bytes);
-	closedir(dir);
-	return rc;
+	c->bytes += STORE_DIR_FILE;
+	c->depth--;
+	beneath_each(at, name, add_cost, c);
+	c->depth++;
+	return 0;
 }
 
 int store_dir_used(const struct store_dir *d, uint64_t *bytes)
 {
+	struct costs c = { .depth = d->depth };
+	int rc;
+
 	store_dir_refresh(d);
-	*bytes = 0;
-	return add_costs(store_dir_list(d), d->depth, bytes);
+	rc = beneath_each(d->fd, ".", add_cost, &c);
+	*bytes = c.bytes;
+	return rc;
 }
 
 /* --- hidden names ----------------------------------------------------------------------------- */
@@ -309,6 +304,46 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
 	return create_hidden(d, hidden);
 }
 
+static int unlink_one(void *ctx, int at, const char *name)
+{
+	(void)ctx;
+	return store_dir_unlink(at, name);
+}
+
+int store_dir_unlink(int at, const char *name)
+{
+	int rc;
+
+	if (unlinkat(at, name, 0) == 0)
+		return 0;
+	rc = errno == EISDIR ? beneath_each(at, name, unlink_one, NULL) : -errno;
+	return rc == 0 && unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : rc;
+}
+
+int store_dir_hide_folder(struct store_dir *d, char hidden[STORE_HIDDEN_NAME])
+{
+	char guard[STORE_HIDDEN_NAME];
+	int fd = create_hidden(d, guard), rc;
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	rc = next_name(d, hidden);
+	if (rc < 0 || mkdirat(d->fd, hidden, STORE_FOLDER_MODE) < 0)
+		return rc < 0 ? rc : -errno;
+	d->hidden++;
+	return beneath_open(d->fd, hidden, BENEATH_DIR | BENEATH_SAME_MOUNT);
+}
+
+void store_dir_unhide_folder(struct store_dir *d, const char *hidden)
+{
+	char guard[STORE_HIDDEN_NAME];
+
+	store_dir_unlink(d->fd, hidden);
+	snprintf(guard, sizeof(guard), PREFIX "%016" PRIx64 "-0", d->tag);
+	unlinkat(d->fd, guard, 0);
+}
+
 /* --- dead uploads ----------------------------------------------------------------------------- */
 
 static bool is_temp(const char *p)
@@ -385,7 +420,7 @@ static int remove_dead(struct store_dir *d, const char *name)
 
 	if (rc < 0)
 		return rc;
-	rc = is_dead(d, name) && unlinkat(d->fd, name, 0) == 0;
+	rc = is_dead(d, name) && store_dir_unlink(d->fd, name) == 0;
 	store_dir_unlock(d);
 	return rc;
 }
@@ -406,93 +441,4 @@ int store_dir_sweep(struct store_dir *d)
 	}
 	closedir(dir);
 	return n;
-}
-
-/* --- directories below it --------------------------------------------------------------------- */
-
-/* Finds the directory folder: its descriptor, or -errno. */
-static int find_folder(int fd, const char *folder)
-{
-	int rc = beneath_open(fd, folder, BENEATH_DIR | BENEATH_SAME_MOUNT);
-
-	return rc == -ENOTDIR || rc == -ELOOP || rc == -EXDEV ? -EISDIR : rc;
-}
-
-/* Rules are found by the bytes of a path. 0; -EISDIR: the disk spells it otherwise; -errno. */
-static int check_spelling(const struct store_dir *d, const char *folder)
-{
-	int rc = spelling_check(d->fd, folder, UINT_MAX, 0);
-
-	return rc == -ENOENT ? -EISDIR : rc;
-}
-
-void store_dir_enter(struct store_dir *d, const char *folder)
-{
-	leave(d);
-	d->folder = folder;
-	d->to = folder[0] == '\0' ? d->fd : find_folder(d->fd, folder);
-	if (d->to >= 0 && d->to != d->fd && check_spelling(d, folder) < 0)
-		leave(d);
-}
-
-/* Makes the directory of that name in fd, if it is missing, and opens it. *made counts. */
-static int make_one(int fd, const char *name, unsigned *made)
-{
-	int rc;
-
-	if (mkdirat(fd, name, FOLDER_MODE) < 0)
-		return errno == EEXIST ? find_folder(fd, name) : -errno;
-	++*made;
-	rc = store_dir_sync(fd);
-	return rc == 0 ? find_folder(fd, name) : rc;
-}
-
-/* Makes one segment after the other. The descriptor of the last, or -errno. */
-static int make_all(int top, const char *folder, unsigned *made)
-{
-	int fd = top;
-
-	while (fd >= 0 && *folder != '\0') {
-		size_t n = strcspn(folder, "/");
-		char name[NAME_MAX + 1];
-		int next;
-
-		snprintf(name, sizeof(name), "%.*s", (int)n, folder);
-		next = make_one(fd, name, made);
-		if (fd != top)
-			close(fd);
-		fd = next;
-		folder += n + (folder[n] == '/');
-	}
-	return fd;
-}
-
-int store_dir_make(struct store_dir *d, const char *folder, unsigned *made)
-{
-	int rc = 0;
-
-	leave(d);
-	*made = 0;
-	d->to = make_all(d->fd, folder, made);
-	if (d->to < 0) {
-		rc = d->to;
-		d->to = -1;
-	} else if (d->to != d->fd) {
-		rc = check_spelling(d, folder);
-	}
-	return rc;
-}
-
-void store_dir_unmake(const struct store_dir *d, const char *folder, unsigned made)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s", folder);
-	for (; made > 0; made--) {
-		char *slash = strrchr(path, '/');
-
-		unlinkat(d->fd, path, AT_REMOVEDIR);
-		if (slash != NULL)
-			*slash = '\0';
-	}
 }

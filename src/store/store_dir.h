@@ -71,7 +71,7 @@ int store_lock_wait(struct store_lock l, const struct job *job);
 
 void store_lock_free(struct store_lock l);
 
-enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32, STORE_DIR_FILE = 4096 };
+enum { STORE_HIDDEN_NAME = 48, STORE_TOKEN = 32, STORE_DIR_FILE = 4096, STORE_FOLDER_MODE = 0777 };
 
 /* Names of h2d's own in the directory. */
 enum store_dir_kind {
@@ -116,6 +116,11 @@ void store_dir_refresh(const struct store_dir *d);
 /* Places later names in folder, "a/b", below the open directory; "": in that itself. It may be
  * missing; no link, no other spelling and no other mount leads to it. */
 void store_dir_enter(struct store_dir *d, const char *folder);
+void store_dir_leave(struct store_dir *d);
+
+/* Opens that folder likewise; "": the open directory's own descriptor. The descriptor, or
+ * -errno. */
+int store_dir_find(const struct store_dir *d, const char *folder);
 
 /*
  * Makes the missing parts of folder and enters it again; the open one is locked. *made: how many of
@@ -156,6 +161,14 @@ int store_dir_create(struct store_dir *d, char hidden[STORE_HIDDEN_NAME]);
 
 /* Gives the nameless file of fd a hidden name. 0, or -errno. */
 int store_dir_hide(struct store_dir *d, int fd, char hidden[STORE_HIDDEN_NAME]);
+
+/* Makes a hidden directory, the first hidden name of d. The descriptor, or -errno. */
+int store_dir_hide_folder(struct store_dir *d, char hidden[STORE_HIDDEN_NAME]);
+/* Removes it with its content, and the name that has its lock. */
+void store_dir_unhide_folder(struct store_dir *d, const char *hidden);
+
+/* Removes the name in the directory at, with all that a directory contains. 0, or -errno. */
+int store_dir_unlink(int at, const char *name);
 
 /* Removes the names of dead uploads, each under the directory's lock; without the lock the rest
  * stays until the next time. Returns how many, or -errno. */

@@ -22,7 +22,10 @@ void store_answer(struct store *s, int status, const struct h2d_stored *files, u
 	struct h2d_req *req = s->req;
 
 	store_go(s, STORE_ANSWER);
-	HANDLER_CALL_DO(req, s->done(req, req->handler_state, status, files, n));
+	if (s->listed != NULL)
+		HANDLER_CALL_DO(req, s->listed(req, req->handler_state, status, NULL));
+	else
+		HANDLER_CALL_DO(req, s->done(req, req->handler_state, status, files, n));
 	req_unhook(req);
 	store_leave(s);
 }
@@ -120,7 +123,7 @@ static int status_of_success(const struct store *s)
 {
 	const struct store_work *w = &s->work;
 
-	if (w->form != NULL)
+	if (w->form != NULL || w->tree.created)
 		return 201;
 	return w->nfiles > 0 && w->files[0]->created ? 201 : 204;
 }
@@ -130,6 +133,7 @@ static void succeed(struct store *s)
 {
 	const struct store_work *w = &s->work;
 	struct h2d_stored *files = arena_zalloc(&s->arena, (w->nfiles + 1) * sizeof(*files));
+	struct slice named = s->to_public.n > 0 ? s->to_public : s->req->path;
 
 	if (!store_ok(s->result)) {
 		store_fail(s, s->result);
@@ -138,6 +142,10 @@ static void succeed(struct store *s)
 	for (unsigned i = 0; files != NULL && i < w->nfiles; i++)
 		if (!describe_file(s, w->files[i], &files[i]))
 			files = NULL;
+	if (files != NULL && w->tree.created)
+		files[0] =
+			(struct h2d_stored){ .path = text(&s->arena, path_encode(named, &s->arena)),
+				.created = true };
 	if (files == NULL) {
 		store_fail(s, store_errno(-ENOMEM));
 		return;
@@ -145,7 +153,47 @@ static void succeed(struct store *s)
 	COUNT(files_stored, w->nfiles);
 	if (w->part != NULL)
 		reply_add(s->req, SLICE("upload-complete"), SLICE("?1"));
-	store_answer(s, status_of_success(s), files, w->nfiles);
+	store_answer(s, status_of_success(s), files, w->nfiles + w->tree.created);
+}
+
+/* --- a list ----------------------------------------------------------------------------------- */
+
+/* Moves it to the memory of the request; NULL: that is used up. */
+static struct h2d_listing *list_of(const struct store *s)
+{
+	const struct store_tree *t = &s->work.tree;
+	struct arena *a = &s->req->arena;
+	size_t n = t->entries.n / sizeof(struct h2d_entry);
+	struct h2d_listing *l = arena_zalloc(a, sizeof(*l));
+	struct h2d_entry *v = arena_alloc(a, t->entries.n);
+	const char *name = arena_dup(a, slice_of(t->names.p, t->names.n)).p;
+
+	if (l == NULL || v == NULL || name == NULL)
+		return NULL;
+	memcpy(v, t->entries.p, t->entries.n);
+	for (size_t i = 0; i < n; i++, name += strlen(name) + 1)
+		v[i].name = name;
+	*l = (struct h2d_listing){
+		.entries = v, .n = n, .used = t->used_bytes, .quota = s->work.quota.max
+	};
+	if (t->etag.n > 0)
+		l->etag = arena_dup(a, etag_slice(&t->etag)).p;
+	return l;
+}
+
+void store_listed(struct store *s)
+{
+	struct h2d_req *req = s->req;
+	const struct h2d_listing *l = list_of(s);
+
+	if (l == NULL) {
+		store_fail(s, store_refuse(ERR_FOLDER_LARGE));
+		return;
+	}
+	store_go(s, STORE_ANSWER);
+	HANDLER_CALL_DO(req, s->listed(req, req->handler_state, 207, l));
+	req_unhook(req);
+	store_leave(s);
 }
 
 /* --- the keepers' answers --------------------------------------------------------------------- */
@@ -158,7 +206,7 @@ static void marked(struct doubt *d)
 		succeed(s);
 }
 
-static void ask_keepers(struct store *s, const char *name)
+static void ask_keepers(struct store *s, struct slice path)
 {
 	struct store_doubt *d = &s->asked[s->nasked];
 
@@ -166,7 +214,7 @@ static void ask_keepers(struct store *s, const char *name)
 	d->doubt = (struct doubt){
 		.dev = s->root->dev,
 		.ino = s->root->ino,
-		.path = store_own_path(s, name),
+		.path = path,
 		.done = marked,
 	};
 	list_init(&d->doubt.node);
@@ -180,16 +228,19 @@ void store_tell(struct store *s)
 {
 	const struct store_work *w = &s->work;
 	unsigned n = w->nfiles > 0 ? w->nfiles : 1;
+	bool moved = s->to_own.n > 0;
 
 	store_go(s, STORE_TELL);
-	s->asked = calloc(n, sizeof(*s->asked));
+	s->asked = calloc(n + moved, sizeof(*s->asked));
 	if (s->asked == NULL) {
 		store_fail(s, store_errno(-ENOMEM));
 		return;
 	}
 	s->nwaits = 1; /* for this function */
 	for (unsigned i = 0; i < n; i++)
-		ask_keepers(s, w->nfiles > 0 ? w->files[i]->name : w->name);
+		ask_keepers(s, store_own_path(s, w->nfiles > 0 ? w->files[i]->name : w->name));
+	if (moved)
+		ask_keepers(s, s->to_own);
 	if (--s->nwaits == 0)
 		succeed(s);
 }

@@ -95,6 +95,22 @@ static void refused(struct store *s)
 	store_leave(s);
 }
 
+static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx);
+
+/* Both paths of a destination, after those of the source. */
+static void gate_destination(struct store *s)
+{
+	enum gate_result result = GATE_GO;
+
+	while (s->to_own.n > 0 && s->gated < 2 && result == GATE_GO)
+		result = gate_pass_file(
+			s->req, s->gated++ == 0 ? s->to_public : s->to_own, on_gate, s);
+	if (result == GATE_GO)
+		take_place(s);
+	else if (result == GATE_ANSWERED)
+		refused(s);
+}
+
 static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
 {
 	struct store *s = ctx;
@@ -105,7 +121,7 @@ static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
 	else if (result == GATE_GO && s->state == STORE_FILES)
 		store_gate_files(s);
 	else if (result == GATE_GO)
-		take_place(s);
+		gate_destination(s);
 }
 
 void store_gate(struct store *s)

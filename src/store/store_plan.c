@@ -108,7 +108,9 @@ void store_hook(struct store *s)
 
 	task_init(&s->pump, pump_task);
 	timer_init(&s->gather, store_gathered);
-	s->job = (struct job){ .class = JOB_STORE, .done = store_came_back, .volume = s->tree };
+	s->job = (struct job){ .class = s->plan->walks ? JOB_LISTING : JOB_STORE,
+		.done = store_came_back,
+		.volume = s->tree };
 	req_hook(s->req, store_takes_body(s->plan) ? &upload : &removal, s);
 }
 
@@ -209,5 +211,37 @@ const struct store_plan store_cancel = {
 
 const struct store_plan store_remove = {
 	.steps = { [STORE_BEGIN] = { store_work_remove, store_tell } },
+	.close = store_work_close,
+};
+
+const struct store_plan store_clear = {
+	.walks = true,
+	.steps = { [STORE_BEGIN] = { store_tree_remove, store_tell } },
+	.close = store_work_close,
+};
+
+const struct store_plan store_make = {
+	.drive = true,
+	.steps = { [STORE_BEGIN] = { store_tree_make, store_tell } },
+	.close = store_work_close,
+};
+
+const struct store_plan store_copy = {
+	.drive = true,
+	.walks = true,
+	.steps = { [STORE_BEGIN] = { store_tree_copy, store_tell } },
+	.close = store_tree_close,
+};
+
+const struct store_plan store_move = {
+	.drive = true,
+	.steps = { [STORE_BEGIN] = { store_tree_move, store_tell } },
+	.close = store_tree_close,
+};
+
+const struct store_plan store_list = {
+	.drive = true,
+	.walks = true,
+	.steps = { [STORE_BEGIN] = { store_tree_list, store_listed } },
 	.close = store_work_close,
 };

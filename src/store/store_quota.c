@@ -271,6 +271,17 @@ struct store_result store_quota_ask(struct store_quota *q, const struct store_di
 	return r;
 }
 
+int store_quota_used(struct store_quota *q, const struct store_dir *d, uint64_t *bytes)
+{
+	int rc = enter(q, d);
+
+	if (rc < 0)
+		return rc;
+	*bytes = q->head.used + q->head.held;
+	leave_head(q);
+	return 0;
+}
+
 /* --- changes ---------------------------------------------------------------------------------- */
 
 int store_quota_begin(struct store_quota *q, const struct store_dir *d)

@@ -56,5 +56,8 @@ int store_quota_begin(struct store_quota *q, const struct store_dir *d);
 bool store_quota_fits(const struct store_quota *q, uint64_t replaced); /* in between */
 void store_quota_end(struct store_quota *q, const struct store_dir *d, bool placed, uint64_t gone);
 
+/* The bytes of files, and of those being received. 0, or -errno. */
+int store_quota_used(struct store_quota *q, const struct store_dir *d, uint64_t *bytes);
+
 /* Scans the directory, unless it is not needed, or was just done. 0, or -errno. */
 int store_quota_renew(struct store_quota *q, const struct store_dir *d);

@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "http/dav_if.h"
 #include "image/beneath.h"
 
 enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
@@ -19,10 +20,21 @@ enum { PIECES_AT_ONCE = 16 }; /* of BODY_PIECE bytes: 1 MiB */
 static bool asks_etag(const struct store_work *w)
 {
 	for (unsigned i = 0; i < w->nfields; i++)
-		if ((cond_fields(&w->fields[i], 1) & (COND_IF_MATCH | COND_IF_NONE_MATCH)) &&
-			!slice_eq(w->fields[i].value, SLICE("*")))
+		if (slice_eq(w->fields[i].name, SLICE("if")) ||
+			((cond_fields(&w->fields[i], 1) & (COND_IF_MATCH | COND_IF_NONE_MATCH)) &&
+				!slice_eq(w->fields[i].value, SLICE("*"))))
 			return true;
 	return false;
+}
+
+/* True if the headers if of a request on a drive hold (RFC 4918, 10.4). */
+static bool dav_holds(const struct store_work *w, const struct store_there *there)
+{
+	for (unsigned i = 0; i < w->nfields; i++)
+		if (slice_eq(w->fields[i].name, SLICE("if")) &&
+			!dav_if_holds(w->fields[i].value, w->tree.target, etag_slice(&there->etag)))
+			return false;
+	return true;
 }
 
 static bool holds(const struct store_work *w, unsigned seen, const struct store_there *there,
@@ -55,7 +67,8 @@ static struct store_result check_conditions(
 		is_match |= holds(w, seen & ~COND_IF_NONE_MATCH, there, &w->coded[c]);
 		none_match &= holds(w, seen & COND_IF_NONE_MATCH, there, &w->coded[c]);
 	}
-	return is_match && none_match ? STORE_OK : store_refuse(ERR_CONDITION);
+	return is_match && none_match && dav_holds(w, there) ? STORE_OK
+							     : store_refuse(ERR_CONDITION);
 }
 
 struct store_result store_rules_look(const struct store_work *w, const char *name,
@@ -297,8 +310,10 @@ struct store_result store_work_name(struct store_work *w)
 
 struct store_result store_work_named(struct store_work *w)
 {
+	int rc = store_dir_sync(w->at.to);
+
 	w->changed = true;
-	return store_errno(store_dir_sync(w->at.to));
+	return store_errno(rc == 0 && w->tree.into >= 0 ? store_dir_sync(w->tree.into) : rc);
 }
 
 /* --- the steps -------------------------------------------------------------------------------- */
@@ -319,6 +334,8 @@ struct store_result store_work_begin(struct store_work *w)
 	struct store_there there;
 	struct store_result r = store_rules_check_name(w, w->name, &there);
 
+	if (store_ok(r) && w->tree.strict && w->at.to < 0)
+		r = store_refuse(ERR_FOLDER_NONE);
 	if (!store_ok(r))
 		return r;
 	w->replaced = store_rules_cost(&there);
@@ -411,4 +428,6 @@ void store_work_free(struct store_work *w)
 	free(w->files);
 	free(w->form);
 	free(w->part);
+	strbuf_fini(&w->tree.entries);
+	strbuf_fini(&w->tree.names);
 }

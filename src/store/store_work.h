@@ -6,6 +6,7 @@
 
 #include <sys/uio.h>
 
+#include "base/strbuf.h"
 #include "http/coding.h"
 #include "http/cond.h"
 #include "http/multipart.h"
@@ -108,6 +109,32 @@ int store_file_look(
 	const struct store_dir *d, const char *name, uint64_t hash_max, struct store_there *there);
 
 struct store_part; /* store/store_part.h */
+struct location;   /* rules/site.h */
+struct site;
+
+/* store_tree: a change of names on a drive, or a list of them. By the request, like store_work. */
+struct store_tree {
+	bool drive;                      /* the directory is one */
+	bool strict;                     /* its directory must exist (RFC 4918, 9.7.1) */
+	struct slice target;             /* of the request, for its header if */
+	unsigned depth;                  /* of directories below that of uploads */
+	const char *to_folder, *to_name; /* the destination; NULL: none */
+	unsigned how;                    /* enum h2d_copy; a list has H2D_COPY_WHOLE for members */
+	bool closed;           /* rules differ inside: directories are not changed as a whole */
+	struct slice paths[2]; /* its own below the root, and that of the URL */
+	const struct location *hides[2]; /* of names in these; NULL: none */
+	const struct site *site;
+	const char *open; /* for demand_opens(): locations of members that the client may see */
+
+	/* Results. */
+	int into;                       /* the directory to_folder; -1: not open */
+	char hidden[STORE_HIDDEN_NAME]; /* of a copy that has no place yet; "": none */
+	uint64_t left;                  /* bytes that it may still write */
+	bool created;                   /* the name was free before */
+	struct strbuf entries, names;   /* of a list: struct h2d_entry, and their names */
+	struct etag etag;               /* of a listed file; n 0: none */
+	uint64_t used_bytes;            /* of the directory of uploads, if it has a quota */
+};
 
 enum {
 	STORE_FORM_PARTS = 10000, /* of a form, files or not */
@@ -150,6 +177,7 @@ struct store_work {
 	struct store_file **files;
 	unsigned nfiles;
 	struct store_file *last; /* the last of files, for pieces; NULL: none */
+	struct store_tree tree;
 };
 
 /* Writes n pieces of content, of size bytes in all, to their place. */
@@ -178,6 +206,22 @@ struct store_result store_work_place(struct store_work *w);
 
 /* Removes the file of that name; the only step of its plan. */
 struct store_result store_work_remove(struct store_work *w);
+
+/* --- store_tree.c ----------------------------------------------------------------------------- */
+
+/* Steps of a drive, each the only one of its plan: make the directory of that name; copy or move
+ * the file or directory of that name to the destination; list it. */
+struct store_result store_tree_make(struct store_work *w);
+struct store_result store_tree_copy(struct store_work *w);
+struct store_result store_tree_move(struct store_work *w);
+struct store_result store_tree_list(struct store_work *w);
+
+/* Removes the directory of that name, for store_work_remove(); the directory of uploads is locked.
+ */
+struct store_result store_tree_remove(struct store_work *w);
+
+/* Closes the destination, and removes a copy without a place. */
+void store_tree_close(struct store_work *w);
 
 /* --- store_form.c ----------------------------------------------------------------------------- */
 

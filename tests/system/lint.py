@@ -163,7 +163,7 @@ def statuses(request, response):
 	if status == 304 and request.method not in ("GET", "HEAD"):
 		yield "304 to %s" % request.method
 	# What appends to an upload has the conditions of the request that began it.
-	conditional = asked & {"if-match", "if-none-match", "if-unmodified-since"} or "/.upload/" in request.path
+	conditional = asked & {"if", "if-match", "if-none-match", "if-unmodified-since", "overwrite"} or "/.upload/" in request.path
 	if status == 412 and not conditional:
 		yield "412 to an unconditional request"
 	if status >= 400 and status not in (412, 416):

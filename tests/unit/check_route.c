@@ -103,7 +103,7 @@ TEST_ROWS(test_find, lookups)
 	struct slice path = slice_str(lookups[_i].path);
 	struct route_match match;
 	struct route_build b;
-	char *copy, methods[64], params[128] = "";
+	char *copy, methods[METHOD_LIST], params[128] = "";
 	enum route_result result;
 	unsigned found;
 	size_t n = 0;
@@ -326,7 +326,7 @@ TEST(test_print)
 TEST(test_method)
 {
 	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS",
-		"PATCH" };
+		"PATCH", "PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE" };
 
 	for (unsigned i = 0; i < H2D_METHODS; i++) {
 		ck_assert_int_eq(method_parse(slice_str(names[i])), i);
@@ -344,7 +344,9 @@ TEST(test_method_list)
 	char buf[METHOD_LIST];
 
 	method_list(~0u, buf);
-	ck_assert_str_eq(buf, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH");
+	ck_assert_str_eq(buf,
+		"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH, PROPFIND, PROPPATCH, MKCOL, "
+		"COPY, MOVE");
 	method_list(1u << H2D_GET | 1u << H2D_PATCH, buf);
 	ck_assert_str_eq(buf, "GET, PATCH");
 	method_list(0, buf);
