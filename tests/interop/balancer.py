@@ -2,6 +2,7 @@
 
     clients 203.0.113.7, .99, 2001:db8:1::7  |  203.0.113.1, 2001:db8:1::1 balancer 10.0.0.2  |  10.0.0.5 h2d
 """
+import concurrent.futures
 import ctypes
 import os
 import subprocess
@@ -120,16 +121,26 @@ class Namespace:
 		subprocess.run(self.command(*args), check=True, timeout=60)
 
 	def enter(self):
-		"""For the child of a fork."""
+		"""For the child of a fork, or a thread."""
 		fd = os.open(self.path, os.O_RDONLY)
 		if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET) != 0:
 			raise OSError(ctypes.get_errno(), "setns")
 		os.close(fd)
 
+	def call(self, function):
+		"""The result of a function that is called inside; what it opens belongs there."""
+		with concurrent.futures.ThreadPoolExecutor(1, initializer=self.enter) as thread:
+			return thread.submit(function).result()
+
 	def give(self, device, *addresses):
 		for address in addresses:
 			self.run("ip", "address", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
 		self.run("ip", "link", "set", device, "up")
+
+	def join(self, name, other):
+		"""A link of that name to another namespace, where its end is peer-name."""
+		self.run("ip", "link", "add", name, "type", "veth", "peer", "name", "peer-" + name)
+		self.run("ip", "link", "set", "peer-" + name, "netns", str(other.process.pid))
 
 	def close(self):
 		self.process.kill()
@@ -139,10 +150,8 @@ class Namespace:
 class Network:
 	def __init__(self):
 		self.clients, self.balancer, self.server = self.all = [Namespace() for _ in range(3)]
-		for name, left, right in (("front", self.clients, self.balancer), ("back", self.balancer, self.server)):
-			self.balancer.run("ip", "link", "add", name, "type", "veth", "peer", "name", "peer-" + name)
-			other = right if left is self.balancer else left
-			self.balancer.run("ip", "link", "set", "peer-" + name, "netns", str(other.process.pid))
+		self.balancer.join("front", self.clients)
+		self.balancer.join("back", self.server)
 		self.clients.give("peer-front", GOOD + "/24", BAD + "/24", GOOD6 + "/64")
 		self.balancer.give("front", "203.0.113.1/24", "2001:db8:1::1/64")
 		self.balancer.give("back", BALANCER + "/24")

@@ -27,10 +27,10 @@ def key_hash(certificate):
 class Browser:
 	"""
 	One browser with a profile of its own in folder, and one page. It trusts certificate (a file) for
-	every name. Events are kept in events.
+	every name. Events are kept in events. inside: its network namespace.
 	"""
 
-	def __init__(self, program, folder, certificate, deadline):
+	def __init__(self, program, folder, certificate, deadline, inside=None):
 		self.end = time.monotonic() + deadline
 		self.buffer, self.number, self.events, self.answers = b"", 0, [], {}
 		self.errors = open(os.path.join(folder, "stderr"), "wb+")
@@ -39,10 +39,9 @@ class Browser:
 		self.inp, their_out = os.pipe()
 		# The shell puts the pipes where the browser looks for them.
 		shell = 'exec 3<&%d 4>&%d; exec "$@"' % (their_in, their_out)
-		self.process = subprocess.Popen(["/bin/bash", "-c", shell, "sh", program, *FLAGS, *sandbox,
-			"--ignore-certificate-errors-spki-list=" + key_hash(certificate),
-			"--user-data-dir=" + os.path.join(folder, "profile"), "about:blank"],
-			stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors,
+		command = [program, *FLAGS, *sandbox, "--ignore-certificate-errors-spki-list=" + key_hash(certificate),
+			"--user-data-dir=" + os.path.join(folder, "profile"), "about:blank"]
+		self.process = subprocess.Popen(["/bin/bash", "-c", shell, "sh", *(inside.command(*command) if inside else command)], stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors,
 			pass_fds=(their_in, their_out), start_new_session=True,
 			env=dict(os.environ, HOME=folder, XDG_CONFIG_HOME=folder, XDG_CACHE_HOME=folder))
 		os.close(their_in)
