@@ -442,7 +442,7 @@
 	const folder = make('input', {type: 'file', id: 'folder', webkitdirectory: true});
 	if ('webkitdirectory' in HTMLInputElement.prototype) {
 		input.required = false;
-		input.after(make('label', {htmlFor: 'folder', textContent: 'or a directory'}), folder);
+		input.after(make('label', {}, 'or a directory', folder));
 	}
 
 	form.onsubmit = e => {
