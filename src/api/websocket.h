@@ -15,7 +15,6 @@
 enum websocket_state {
 #define WEBSOCKET_STATE(name, next, help) WEBSOCKET_##name,
 #include "api/websocket_state.def"
-	WEBSOCKET_STATES
 };
 extern const struct states websocket_states;
 

@@ -14,7 +14,6 @@ enum { CLOSE_MS = 5000 }; /* for the peer's close after ours */
 
 const struct states websocket_states = {
 	.of = "WebSocket",
-	.n = WEBSOCKET_STATES,
 	.rows = {
 #define WEBSOCKET_STATE(name, next, help) { #name, next },
 #include "api/websocket_state.def"
@@ -24,7 +23,6 @@ const struct states websocket_states = {
 static void websocket_go(struct websocket *ws, enum websocket_state state)
 {
 	STATES_STEP(&websocket_states, ws->state, state);
-	ws->state = state;
 }
 
 void websocket_set_timer(struct websocket *ws, uint64_t ms)

@@ -92,7 +92,6 @@ enum {
 enum auth_check_state {
 #define AUTH_CHECK_STATE(name, next, help) AUTH_CHECK_##name,
 #include "auth/auth_check_state.def"
-	AUTH_CHECK_STATES
 };
 
 extern const struct states auth_check_states;

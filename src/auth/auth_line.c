@@ -13,7 +13,6 @@
 
 const struct states auth_check_states = {
 	.of = "password check",
-	.n = AUTH_CHECK_STATES,
 	.rows = {
 #define AUTH_CHECK_STATE(name, next, help) { #name, next },
 #include "auth/auth_check_state.def"
@@ -28,14 +27,14 @@ static struct auth_check *check_of(struct list *node)
 void auth_check_go(struct auth_check *c, enum auth_check_state state)
 {
 	struct auth_queue *queue = c->queue;
+	enum auth_check_state was = c->state;
 
 	STATES_STEP(&auth_check_states, c->state, state);
-	if (c->state == AUTH_CHECK_RUN)
+	if (was == AUTH_CHECK_RUN)
 		line_gave(&queue->line, &c->turn, 1);
 	line_leave(&queue->line, &c->turn);
 	list_remove(&c->turn.node);
 	timer_disarm(&queue->loop->wheel, &c->timer);
-	c->state = state;
 	if (state == AUTH_CHECK_RUN)
 		line_took(&queue->line, &c->turn, 1);
 	else if (state == AUTH_CHECK_LINE)

@@ -1,28 +1,28 @@
 /*
  * states: a table of states, made from its .def file, and the check of a step from one to the
- * next. Each state variable has one writer, x_go(), which calls STATES_STEP() before it assigns.
- * An illegal step is our bug: its alert names the table and both states.
+ * next. Each state variable has one writer, x_go(), which calls STATES_STEP(). An illegal step is
+ * our bug: its alert names the table and both states.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { STATES_MAX = 16 };
 
 struct states {
 	const char *of; /* their noun: "connection" */
-	unsigned n;
 	struct {
 		const char *name;
 		unsigned next; /* bit set of the possible next states */
 	} rows[STATES_MAX];
 };
 
-/* Asserts that the table has the step from → to. */
-#define STATES_STEP(table, from, to) \
-	(__builtin_expect(states_may_go(table, from, to), 1) \
-			? (void)0 \
-			: states_fail(table, from, to, __FILE__, __LINE__, __func__))
+/* Asserts that the table has the step from state, a variable, and sets it. */
+#define STATES_STEP(table, state, to) \
+	(__builtin_expect(states_may_go(table, state, to), 1) \
+			? (void)((state) = (to)) \
+			: states_fail(table, state, to, __FILE__, __LINE__, __func__))
 
 static inline bool states_may_go(const struct states *table, unsigned from, unsigned to)
 {
@@ -32,7 +32,8 @@ static inline bool states_may_go(const struct states *table, unsigned from, unsi
 /* "unknown" for a number that is no state, as another process may write. */
 static inline const char *states_name(const struct states *table, unsigned state)
 {
-	return state < table->n ? table->rows[state].name : "unknown";
+	return state < STATES_MAX && table->rows[state].name != NULL ? table->rows[state].name
+								     : "unknown";
 }
 
 _Noreturn void states_fail(const struct states *table, unsigned from, unsigned to, const char *file,

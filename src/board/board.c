@@ -20,7 +20,6 @@ _Static_assert(sizeof(struct board_slot) % 4096 == 0, "a slot is whole pages");
 
 const struct states board_states = {
 	.of = "worker",
-	.n = BOARD_STATES,
 	.rows = {
 #define BOARD_STATE(name, text, next, help) { text, next },
 #include "board/board_state.def"

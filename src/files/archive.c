@@ -18,7 +18,6 @@
 
 const struct states archive_states = {
 	.of = "archive",
-	.n = ARCHIVE_STATES,
 	.rows = {
 #define ARCHIVE_STATE(name, next, help) { #name, next },
 #include "files/archive_state.def"
@@ -59,7 +58,6 @@ struct archive {
 static void archive_go(struct archive *a, enum archive_state state)
 {
 	STATES_STEP(&archive_states, a->state, state);
-	a->state = state;
 }
 
 /* --- parts without content -------------------------------------------------------------------- */

@@ -129,7 +129,6 @@ struct slice archive_top(struct slice path);
 enum archive_state {
 #define ARCHIVE_STATE(name, next, help) ARCHIVE_##name,
 #include "files/archive_state.def"
-	ARCHIVE_STATES
 };
 extern const struct states archive_states;
 

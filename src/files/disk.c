@@ -17,7 +17,6 @@
 
 const struct states disk_states = {
 	.of = "download",
-	.n = DISK_STATES,
 	.rows = {
 #define DISK_STATE(name, next, help) { #name, next },
 #include "files/disk_state.def"
@@ -265,7 +264,6 @@ static void came_back(struct job *j)
 void disk_file_go(struct disk_file *f, enum disk_state state)
 {
 	STATES_STEP(&disk_states, f->state, state);
-	f->state = state;
 }
 
 int disk_file_submit(struct disk_file *f, enum disk_state state, enum job_class class)

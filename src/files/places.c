@@ -19,7 +19,6 @@ enum {
 
 const struct states place_states = {
 	.of = "place",
-	.n = PLACE_STATES,
 	.rows = {
 #define PLACE_STATE(name, next, help) { #name, next },
 #include "files/place_state.def"
@@ -29,7 +28,6 @@ const struct states place_states = {
 static void place_go(struct place *p, enum place_state state)
 {
 	STATES_STEP(&place_states, p->state, state);
-	p->state = state;
 }
 
 unsigned places_held(const struct places *all)

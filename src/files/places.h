@@ -41,7 +41,6 @@ struct places {
 enum place_state {
 #define PLACE_STATE(name, next, help) PLACE_##name,
 #include "files/place_state.def"
-	PLACE_STATES
 };
 extern const struct states place_states;
 

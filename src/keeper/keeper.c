@@ -20,7 +20,6 @@
 
 const struct states keeper_states = {
 	.of = "keeper",
-	.n = KEEPER_STATES,
 	.rows = {
 #define KEEPER_STATE(name, next, help) { #name, next },
 #include "keeper/keeper_state.def"
@@ -69,10 +68,9 @@ struct keeper {
 
 static void keeper_go(struct keeper *k, enum keeper_state state)
 {
-	STATES_STEP(&keeper_states, k->state, state);
 	log_debug("keeper: %s -> %s", states_name(&keeper_states, k->state),
 		states_name(&keeper_states, state));
-	k->state = state;
+	STATES_STEP(&keeper_states, k->state, state);
 }
 
 /* True: it has work to do. */

@@ -71,7 +71,6 @@ void backlog_read(struct backlog *b);
 enum keeper_state {
 #define KEEPER_STATE(name, next, help) KEEPER_##name,
 #include "keeper/keeper_state.def"
-	KEEPER_STATES,
 };
 
 extern const struct states keeper_states;

@@ -28,7 +28,6 @@ enum {
 
 const struct states child_states = {
 	.of = "child",
-	.n = CHILD_STATES,
 	.rows = {
 #define CHILD_STATE(name, next, help) { #name, next },
 #include "master/child_state.def"
@@ -37,10 +36,9 @@ const struct states child_states = {
 
 void child_go(struct child *c, enum child_state state)
 {
-	STATES_STEP(&child_states, c->state, state);
 	log_debug("process %d: %s -> %s", (int)c->pid, states_name(&child_states, c->state),
 		states_name(&child_states, state));
-	c->state = state;
+	STATES_STEP(&child_states, c->state, state);
 }
 
 void child_name(const struct child *c, char *buf, size_t size)

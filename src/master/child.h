@@ -99,7 +99,6 @@ extern const struct child_kind child_kinds[];
 enum child_state {
 #define CHILD_STATE(name, next, help) CHILD_##name,
 #include "master/child_state.def"
-	CHILD_STATES
 };
 
 /* Messages due to a process, by their place in the table. */

@@ -20,7 +20,6 @@
 
 const struct states gen_states = {
 	.of = "generation",
-	.n = GEN_STATES,
 	.rows = {
 #define GEN_STATE(name, next, help) { #name, next },
 #include "master/gen_state.def"
@@ -29,10 +28,9 @@ const struct states gen_states = {
 
 void gen_go(struct gen *g, enum gen_state state)
 {
-	STATES_STEP(&gen_states, g->state, state);
 	log_debug("generation %u: %s -> %s", g->number, states_name(&gen_states, g->state),
 		states_name(&gen_states, state));
-	g->state = state;
+	STATES_STEP(&gen_states, g->state, state);
 }
 
 /* --- inboxes ---------------------------------------------------------------------------------- */

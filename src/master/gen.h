@@ -23,7 +23,6 @@ struct master;
 enum gen_state {
 #define GEN_STATE(name, next, help) GEN_##name,
 #include "master/gen_state.def"
-	GEN_STATES
 };
 
 /*

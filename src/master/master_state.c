@@ -5,7 +5,6 @@
 
 const struct states master_phases = {
 	.of = "master",
-	.n = MASTER_PHASES,
 	.rows = {
 #define MASTER_STATE(name, next, help) { #name, next },
 #include "master/master_phase.def"
@@ -14,10 +13,9 @@ const struct states master_phases = {
 
 void master_go(struct master *m, enum master_phase phase)
 {
-	STATES_STEP(&master_phases, m->phase, phase);
 	log_debug("master: %s -> %s", states_name(&master_phases, m->phase),
 		states_name(&master_phases, phase));
-	m->phase = phase;
+	STATES_STEP(&master_phases, m->phase, phase);
 	if (phase == MASTER_SERVE)
 		loop_defer(&m->loop, &m->wish.grant);
 }

@@ -17,7 +17,6 @@
 enum master_phase {
 #define MASTER_STATE(name, next, help) MASTER_##name,
 #include "master/master_phase.def"
-	MASTER_PHASES
 };
 
 enum master_wish {

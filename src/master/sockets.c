@@ -19,7 +19,6 @@ enum { SAME_MAX = 1024 };
 
 const struct states sockets_states = {
 	.of = "sockets",
-	.n = SOCKETS_STATES,
 	.rows = {
 #define SOCKETS_STATE(name, next, help) { #name, next },
 #include "master/sockets_state.def"
@@ -29,7 +28,6 @@ const struct states sockets_states = {
 void sockets_go(struct sockets_entry *e, enum sockets_state state)
 {
 	STATES_STEP(&sockets_states, e->state, state);
-	e->state = state;
 }
 
 void sockets_init(struct sockets *s)

@@ -16,7 +16,6 @@
 enum sockets_state {
 #define SOCKETS_STATE(name, next, help) SOCKETS_##name,
 #include "master/sockets_state.def"
-	SOCKETS_STATES
 };
 
 struct sockets {

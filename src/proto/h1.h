@@ -34,7 +34,6 @@ enum {
 enum h1_state {
 #define H1_STATE(name, next, help) H1_##name,
 #include "proto/h1_state.def"
-	H1_STATES
 };
 extern const struct states h1_states;
 
@@ -53,7 +52,6 @@ struct h1 {
 enum h1_part {
 #define H1_PART_STATE(name, next, help) H1_PART_##name,
 #include "proto/h1_part_state.def"
-	H1_PARTS
 };
 extern const struct states h1_part_states;
 

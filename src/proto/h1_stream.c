@@ -105,7 +105,6 @@ static const struct stream_ops stream_ops = {
 
 const struct states h1_states = {
 	.of = "HTTP/1 connection",
-	.n = H1_STATES,
 	.rows = {
 #define H1_STATE(name, next, help) { #name, next },
 #include "proto/h1_state.def"
@@ -115,12 +114,10 @@ const struct states h1_states = {
 void h1_go(struct h1 *h1, enum h1_state state)
 {
 	STATES_STEP(&h1_states, h1->state, state);
-	h1->state = state;
 }
 
 const struct states h1_part_states = {
 	.of = "HTTP/1 request",
-	.n = H1_PARTS,
 	.rows = {
 #define H1_PART_STATE(name, next, help) { #name, next },
 #include "proto/h1_part_state.def"
@@ -130,7 +127,6 @@ const struct states h1_part_states = {
 void h1_part_go(struct h1_stream *s, enum h1_part part)
 {
 	STATES_STEP(&h1_part_states, s->part, part);
-	s->part = part;
 }
 
 struct h1_stream *h1_stream_open(struct h1 *h1)

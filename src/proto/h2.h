@@ -33,7 +33,6 @@ enum { H2_DRAIN_MS = 1000 };
 enum h2_drain {
 #define H2_DRAIN_STATE(name, next, help) H2_DRAIN_##name,
 #include "proto/h2_drain_state.def"
-	H2_DRAINS
 };
 extern const struct states h2_drain_states;
 

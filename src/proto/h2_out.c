@@ -15,7 +15,6 @@ const uint8_t h2_drain_ping[8] = { 'h', '2', 'd', 'd', 'r', 'a', 'i', 'n' };
 
 const struct states h2_drain_states = {
 	.of = "HTTP/2 connection",
-	.n = H2_DRAINS,
 	.rows = {
 #define H2_DRAIN_STATE(name, next, help) { #name, next },
 #include "proto/h2_drain_state.def"
@@ -25,7 +24,6 @@ const struct states h2_drain_states = {
 void h2_drain_go(struct h2 *h2, enum h2_drain drain)
 {
 	STATES_STEP(&h2_drain_states, h2->drain, drain);
-	h2->drain = drain;
 }
 
 /* RFC 9113, 6.8: first 2^31-1, a round trip later the last served stream. */

@@ -18,7 +18,6 @@
 
 const struct states req_states = {
 	.of = "request",
-	.n = REQ_STATES,
 	.rows = {
 #define REQ_STATE(name, next, help) { #name, next },
 #include "request/req_state.def"

@@ -198,7 +198,6 @@ struct http_env {
 enum req_state {
 #define REQ_STATE(name, next, help) REQ_##name,
 #include "request/req_state.def"
-	REQ_STATES
 };
 extern const struct states req_states;
 
@@ -312,7 +311,6 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 static inline void req_go(struct h2d_req *req, enum req_state state)
 {
 	STATES_STEP(&req_states, req->state, state);
-	req->state = state;
 }
 
 /* The header section is complete: finds the route, calls the handler. A reply may follow at once.

@@ -125,7 +125,6 @@ size_t body_queue_clear(struct body_queue *q)
 
 const struct states req_body_states = {
 	.of = "body",
-	.n = REQ_BODY_STATES,
 	.rows = {
 #define REQ_BODY_STATE(name, next, help) { #name, next },
 #include "request/req_body_state.def"
@@ -134,10 +133,9 @@ const struct states req_body_states = {
 
 static void req_body_go(struct h2d_req *req, enum req_body_state state)
 {
-	STATES_STEP(&req_body_states, req->body_state, state);
 	if (req->body_state == REQ_BODY_NONE)
 		req->body_left = req_body_max(req);
-	req->body_state = state;
+	STATES_STEP(&req_body_states, req->body_state, state);
 }
 
 /* True if a hook takes the body from the queue. */

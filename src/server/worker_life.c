@@ -17,7 +17,6 @@
 static void worker_go(struct worker *w, enum board_state state)
 {
 	STATES_STEP(&board_states, w->state, state);
-	w->state = state;
 	__atomic_store_n(&w->args->board_slot->state, state, __ATOMIC_RELAXED);
 }
 

@@ -14,7 +14,6 @@
 
 const struct states session_states = {
 	.of = "connection",
-	.n = SESSION_STATES,
 	.rows = {
 #define SESSION_STATE(name, next, help) { #name, next },
 #include "session/session_state.def"
@@ -79,12 +78,11 @@ void admission_end(struct session *s)
 
 void session_go(struct session *s, enum session_state state)
 {
-	STATES_STEP(&session_states, s->state, state);
 	if (s->state == SESSION_HANDSHAKE)
 		COUNT(handshakes, -1);
 	log_debug("connection %s: %s -> %s", ADDR_HOST(&s->http.peer),
 		states_name(&session_states, s->state), states_name(&session_states, state));
-	s->state = state;
+	STATES_STEP(&session_states, s->state, state);
 	session_idle_end(s);
 }
 

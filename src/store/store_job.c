@@ -11,7 +11,6 @@
 
 const struct states store_states = {
 	.of = "upload",
-	.n = STORE_STATES,
 	.rows = {
 #define STORE_STATE(name, next, help) { #name, next },
 #include "store/store_state.def"
@@ -21,7 +20,6 @@ const struct states store_states = {
 void store_go(struct store *s, enum store_state state)
 {
 	STATES_STEP(&store_states, s->state, state);
-	s->state = state;
 }
 
 /* --- in a thread ------------------------------------------------------------------------------ */

@@ -28,7 +28,6 @@ enum { READY_MS = 30000, LAST_WORD_MS = 5000, MESSAGE_MAX = 1024 };
 
 const struct states upgrade_states = {
 	.of = "upgrade",
-	.n = UPGRADE_STATES,
 	.rows = {
 #define UPGRADE_STATE(name, next, help) { #name, next },
 #include "upgrade/upgrade_state.def"
@@ -37,10 +36,9 @@ const struct states upgrade_states = {
 
 static void upgrade_go(struct upgrade *u, enum upgrade_state state)
 {
-	STATES_STEP(&upgrade_states, u->state, state);
 	log_debug("upgrade: %s -> %s", states_name(&upgrade_states, u->state),
 		states_name(&upgrade_states, state));
-	u->state = state;
+	STATES_STEP(&upgrade_states, u->state, state);
 }
 
 static bool upgrade_is(const struct upgrade *u, unsigned states)

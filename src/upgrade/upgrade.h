@@ -15,7 +15,6 @@
 enum upgrade_state {
 #define UPGRADE_STATE(name, next, help) UPGRADE_##name,
 #include "upgrade/upgrade_state.def"
-	UPGRADE_STATES
 };
 
 struct upgrade;

@@ -145,13 +145,12 @@ def test_states_are_those_of_the_tables():
 
 @pytest.mark.parametrize("label", STATES)
 def test_each_state_has_one_writer(label):
-	"""It asserts the step by the table, and nobody else assigns one of these states, but for the first at birth."""
+	"""It takes the step by the table, and nobody else assigns one of these states, but for the first at birth."""
 	writer, path, prefix = STATES[label]
 	first = re.search(r"^%s_STATE\((\w+)," % prefix, (TOP / "src" / path).read_text(), re.M).group(1)
 	files = sources()
 	body, = bodies_of(writer).values()
 	table, member, to = re.search(r"\bSTATES_STEP\(&(\w+), \w+->(\w+), (\w+)\);", body).groups()
-	assert re.search(r"->%s = %s;" % (member, to), body)
 	assert any(re.search(r"^const struct states %s = \{.*?\"%s\"" % (table, path), text, re.M | re.S)
 		for text in files.values())
 	writers = {function for function, bodies in functions().items()
