@@ -22,7 +22,6 @@
 #include "http/compress.h"
 #include "machine/kernel_check.h"
 #include "machine/program.h"
-#include "master/gen.h"
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "rules/route.h"

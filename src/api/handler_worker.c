@@ -26,7 +26,8 @@ struct h2d_watch {
 
 /* --- refused by the sandbox ------------------------------------------------------------------- */
 
-const char *handler_refused_cure(int error)
+/* The keys that may help against error, as the end of a line; "": none. */
+static const char *refused_cure(int error)
 {
 	switch (error) {
 	case EACCES:
@@ -52,7 +53,7 @@ void handler_refused_look(const char *handler, int error)
 			return;
 	told[ntold++] = handler;
 	log_warn("handler %s: its work was denied access: %s%s", handler, strerror(error),
-		handler_refused_cure(error));
+		refused_cure(error));
 }
 
 /* --- start and stop --------------------------------------------------------------------------- */
@@ -99,7 +100,7 @@ static int handler_worker_start(struct h2d_worker *w)
 		w->started = false;
 		log_error("handler %s: worker_init() failed%s%s; exiting%s", w->handler->name,
 			error != 0 ? ": " : "", error != 0 ? strerror(error) : "",
-			handler_refused_cure(error));
+			refused_cure(error));
 	}
 	return rc < 0 ? -1 : 0;
 }

@@ -55,9 +55,6 @@ static inline const char *handler_worker_section(const struct h2d_worker *w)
 	return w->handler->section != NULL ? w->handler->section : w->handler->name;
 }
 
-/* The keys that may help against error, as the end of a line; "": none. */
-const char *handler_refused_cure(int error);
-
 /* Logs, once for each handler, that its work left this errno (0: none), perhaps because of the
  * sandbox. The name lives as long as the process. */
 void handler_refused_look(const char *handler, int error);

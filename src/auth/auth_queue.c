@@ -4,7 +4,6 @@
  * the next one. With a known verdict, the check for an unchanged file skips the line. A check may
  * outlive the requests that wait for it: it owns copies of the credentials, and wipes them.
  */
-#include <errno.h>
 #include <limits.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

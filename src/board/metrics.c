@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/build_id.h"
-#include "base/clock.h"
 #include "board/admin.h"
 #include "board/board.h"
 #include "board/board_health.h"

@@ -3,7 +3,6 @@
  * others show theirs (board.h), and answers when they have, or after a second. A worker that has
  * not shown them by then is named: its loop hangs, which is why its clients wait.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  */
 #include "conf/conf_handlers.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 

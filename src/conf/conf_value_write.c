@@ -3,7 +3,6 @@
  * the manual. The reader reads the text back to the same value.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "conf/conf_value.h"
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "files/reply_conditional.h"

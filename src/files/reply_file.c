@@ -7,7 +7,6 @@
 #include "files/reply_file.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 
 #include "base/clock.h"

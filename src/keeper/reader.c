@@ -6,11 +6,9 @@
 #include "keeper/scan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "image/beneath.h"

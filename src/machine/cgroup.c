@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

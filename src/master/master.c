@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process_use.h"
-#include "conf/conf_fault.h"
 #include "event/bus.h"
 #include "machine/kernel_check.h"
 #include "master/changes.h"

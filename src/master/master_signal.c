@@ -2,7 +2,6 @@
 #include "master/master_signal.h"
 
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"

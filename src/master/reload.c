@@ -4,7 +4,6 @@
  */
 #include "master/reload.h"
 
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
  */
 #include "request/req.h"
 
-#include <stdlib.h>
-
 #include "base/counters.h"
 #include "http/path.h"
 #include "request/gate.h"

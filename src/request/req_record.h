@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-struct h2d_req;
 struct route_table;
 
 /* The source of a response's file. */

@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
 
 enum {
 	LEAVING_MAX = 64, /* told to leave and awaited: a dead peer does not answer */

@@ -13,8 +13,6 @@
 #include "rules/site.h"
 #include "share/access.h"
 
-struct location; /* rules/site.h */
-
 struct site_maker {
 	struct arena *a;
 	struct conf_faults *faults;

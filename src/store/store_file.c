@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -70,11 +69,6 @@ int store_sum_add(struct store_sum *s, const void *p, size_t n)
 	return 0;
 }
 
-int store_sum_end(struct store_sum *s, enum digest_algorithm a, unsigned char hash[DIGEST_SIZE_MAX])
-{
-	return EVP_DigestFinal_ex(s->ctx[a], hash, NULL) == 1 ? 0 : -ENOMEM;
-}
-
 struct store_result store_sum_compare(
 	struct store_sum *s, const struct digest_field *fields, unsigned n)
 {
@@ -84,7 +78,7 @@ struct store_result store_sum_compare(
 	for (enum digest_algorithm a = 0; err == NULL && a < DIGEST_ALGORITHMS; a++) {
 		if (!is_given(fields, n, a))
 			continue;
-		if (store_sum_end(s, a, hash) < 0)
+		if (EVP_DigestFinal_ex(s->ctx[a], hash, NULL) != 1)
 			return store_errno(-ENOMEM);
 		for (unsigned i = 0; err == NULL && i < n; i++)
 			err = digest_field_compare(&fields[i], a, hash);
@@ -168,11 +162,12 @@ int store_file_write(struct store_file *f, struct iovec *v, int n)
 
 int store_file_end(struct store_file *f)
 {
-	int rc;
+	int rc = 0;
 
 	f->ended = true;
 	f->summed = f->size <= f->sum_max;
-	rc = f->summed ? store_sum_end(&f->sum, DIGEST_SHA_256, f->sha256) : 0;
+	if (f->summed && EVP_DigestFinal_ex(f->sum.ctx[DIGEST_SHA_256], f->sha256, NULL) != 1)
+		rc = -ENOMEM;
 	store_sum_fini(&f->sum);
 	return rc == 0 ? store_dir_sync(f->fd) : rc;
 }

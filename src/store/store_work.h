@@ -40,9 +40,6 @@ void store_sum_fini(struct store_sum *s);
 /* Adds content. 0, or -ENOMEM when the library fails. */
 int store_sum_add(struct store_sum *s, const void *p, size_t n);
 
-/* Ends a requested one: the hash. 0, or -ENOMEM. */
-int store_sum_end(
-	struct store_sum *s, enum digest_algorithm a, unsigned char hash[DIGEST_SIZE_MAX]);
 /* Ends those of which n fields have a hash. ERR_DIGEST_WRONG: it differs. */
 struct store_result store_sum_compare(
 	struct store_sum *s, const struct digest_field *fields, unsigned n);

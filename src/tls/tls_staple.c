@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

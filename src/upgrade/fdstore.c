@@ -5,7 +5,6 @@
 #include "upgrade/fdstore.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
