@@ -153,17 +153,6 @@ static void report(struct auth_queue *queue, const struct auth_check *c)
 		q->file);
 }
 
-static void count_guess(struct auth_check *c, bool right)
-{
-	if (right) {
-		auth_client_right(c->client, c->user);
-		return;
-	}
-	auth_client_wrong(c->client, c->user);
-	if (c->account != NULL)
-		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
-}
-
 /* Turns the thread's result into the verdict; remembers it. */
 static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c)
 {
@@ -173,7 +162,12 @@ static enum auth_verdict conclude(struct auth_queue *queue, struct auth_check *c
 	if (c->result == HTPASSWD_FAILED)
 		return AUTH_BROKEN;
 	v->passed = c->result == HTPASSWD_RIGHT;
-	count_guess(c, v->passed);
+	if (v->passed)
+		auth_client_right(c->client, c->user);
+	else
+		auth_client_wrong(c->client, c->user);
+	if (!v->passed && c->account != NULL)
+		c->account->keep_ms = clock_ms() + AUTH_FORGIVEN_MS;
 	v->stamp = c->question.stamp;
 	v->settled = file_id_settled(&v->stamp, c->asked_ns);
 	v->seen_ms = clock_ms();

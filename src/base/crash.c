@@ -44,25 +44,21 @@ static void put_number(struct words *w, uint64_t n, unsigned base)
 	crash_put(w, slice_of(digits + i, sizeof(digits) - i));
 }
 
-static void put_call(struct words *w, const struct crash_call *call)
-{
-	crash_put(w, SLICE(", in handler "));
-	crash_put(w, slice_str(call->handler));
-	if (call->method.n == 0)
-		return;
-	crash_put(w, SLICE(", in the request "));
-	crash_put(w, call->method);
-	crash_put(w, SLICE(" "));
-	crash_put(w, slice_of(call->target.p,
-			     call->target.n < TARGET_SHOWN ? call->target.n : TARGET_SHOWN));
-}
-
 void crash_tell(char *words, size_t n, size_t size)
 {
 	struct words w = { words, n, size };
 
-	if (doing != NULL)
-		put_call(&w, doing);
+	if (doing == NULL)
+		return;
+	crash_put(&w, SLICE(", in handler "));
+	crash_put(&w, slice_str(doing->handler));
+	if (doing->method.n == 0)
+		return;
+	crash_put(&w, SLICE(", in the request "));
+	crash_put(&w, doing->method);
+	crash_put(&w, SLICE(" "));
+	crash_put(&w, slice_of(doing->target.p,
+			      doing->target.n < TARGET_SHOWN ? doing->target.n : TARGET_SHOWN));
 }
 
 static void write_words(const siginfo_t *info)

@@ -90,18 +90,6 @@ static void put_worker(struct strbuf *t, const struct board_slot *s, struct coun
 	recent_add(recent, &r);
 }
 
-/* The oldest second first. */
-static void put_history(struct strbuf *t, const struct board_head *head)
-{
-	uint32_t all[BOARD_HISTORY];
-	unsigned n = recent_history(head, all);
-
-	json_begin(t, "history", '[');
-	for (unsigned i = 0; i < n; i++)
-		json_unsigned(t, NULL, all[i]);
-	json_end(t, ']');
-}
-
 /* The newest first. */
 static void put_lines(struct strbuf *t, const struct board_lines *lines)
 {
@@ -122,23 +110,13 @@ static void put_lines(struct strbuf *t, const struct board_lines *lines)
 	json_end(t, ']');
 }
 
-/* Writes the reasons of a 503 of the health check. */
-static void put_health(struct strbuf *t, const struct board_head *head)
-{
-	uint32_t facts = BOARD_LOAD(head->health);
-
-	json_begin(t, "unhealthy", '[');
-	for (unsigned i = 0; board_health_words[i] != NULL; i++)
-		if (facts >> i & 1)
-			json_text(t, NULL, board_health_words[i]);
-	json_end(t, ']');
-}
-
 static void put_head(struct strbuf *t, const struct board_head *head)
 {
 	struct timespec wall = clock_wall();
 	uint64_t now = (uint64_t)wall.tv_sec, started = BOARD_LOAD(head->started);
 	uint64_t image_at = BOARD_LOAD(head->image_at);
+	uint32_t unhealthy = BOARD_LOAD(head->health), history[BOARD_HISTORY];
+	unsigned nhistory = recent_history(head, history);
 
 	json_text(t, "version", PACKAGE_VERSION);
 	json_text(t, "instance_name", head->instance_name);
@@ -147,7 +125,11 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	json_unsigned(t, "image", BOARD_LOAD(head->image));
 	json_text(t, "balance", conf_balance_name(BOARD_LOAD(head->balance)));
 	json_unsigned(t, "building", BOARD_LOAD(head->building));
-	put_health(t, head);
+	json_begin(t, "unhealthy", '[');
+	for (unsigned i = 0; board_health_words[i] != NULL; i++)
+		if (unhealthy >> i & 1)
+			json_text(t, NULL, board_health_words[i]);
+	json_end(t, ']');
 	json_unsigned(t, "keeper", BOARD_LOAD(head->keeper_pid));
 	json_text(t, "dispatch", conf_dispatch_name(BOARD_LOAD(head->dispatch)));
 	json_unsigned(t, "acceptor", BOARD_LOAD(head->acceptor_pid));
@@ -159,7 +141,11 @@ static void put_head(struct strbuf *t, const struct board_head *head)
 	json_unsigned(t, "certificate_expires", (uint64_t)BOARD_LOAD(head->certificate_expires));
 	json_unsigned(t, "image_size", BOARD_LOAD(head->image_size));
 	json_unsigned(t, "image_age", image_at != 0 && now > image_at ? now - image_at : 0);
-	put_history(t, head);
+	/* The oldest second first. */
+	json_begin(t, "history", '[');
+	for (unsigned i = 0; i < nhistory; i++)
+		json_unsigned(t, NULL, history[i]);
+	json_end(t, ']');
 	put_lines(t, &head->lines);
 }
 

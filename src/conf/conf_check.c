@@ -41,24 +41,18 @@ static void check_log(struct conf *conf, const char *key, char **log, const char
 	conf_path_folder(conf, key, *log, pos, faults);
 }
 
-static void check_skip(const struct conf_log *log, struct conf_faults *faults)
+static void check_access_log(struct conf *conf, struct conf_log *log, struct conf_faults *faults)
 {
+	static const char *const words[] = { "off", "stdout", "stderr", NULL };
 	const struct conf_list *skip = &log->access_log_skip;
 
+	check_log(conf, "access-log", &log->access_log, words, &log->access_log_at, faults);
 	for (unsigned i = 0; skip->v != NULL && i < skip->n; i++)
 		if (strchr(skip->v[i], '*') != NULL || !conf_check_server_path(skip->v[i]))
 			conf_fault(faults, &log->access_log_skip_at,
 				"access-log-skip: \"%.200s\" is not a path: write \"/PATH\" or "
 				"\"/PATH/\"",
 				skip->v[i]);
-}
-
-static void check_access_log(struct conf *conf, struct conf_log *log, struct conf_faults *faults)
-{
-	static const char *const words[] = { "off", "stdout", "stderr", NULL };
-
-	check_log(conf, "access-log", &log->access_log, words, &log->access_log_at, faults);
-	check_skip(log, faults);
 }
 
 static void conf_check_logs(struct conf *conf, struct conf_faults *faults)
@@ -235,18 +229,6 @@ static void check_pair_names(const char *key, struct conf_list *paths, const str
 	conf_path_readables(key, paths, at, faults);
 }
 
-/* Certificates without one have "" in its place. */
-static void check_staples(struct pairs p, struct conf_faults *faults)
-{
-	conf_path_readables("stapling-file", p.staples, p.staples_at, faults);
-	if (!faults->lost && p.certificates->v != NULL && p.staples->n != 0 &&
-		p.staples->n != p.certificates->n)
-		conf_fault(faults, p.staples_at,
-			"stapling-file: %u instead of %u files: list one for each certificate, in "
-			"the same order",
-			p.staples->n, p.certificates->n);
-}
-
 /* Checks that there are as many keys as certificates; missing ones are not reported twice. at: of
  * the section. */
 static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_faults *faults)
@@ -255,9 +237,15 @@ static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_f
 
 	check_pair_names("certificate", p.certificates, p.certificates_at, faults);
 	check_pair_names("certificate-key", p.keys, p.keys_at, faults);
-	check_staples(p, faults);
+	conf_path_readables("stapling-file", p.staples, p.staples_at, faults);
 	n = p.certificates->n;
 	nkeys = p.keys->n;
+	/* Certificates without one have "" in its place. */
+	if (!faults->lost && p.certificates->v != NULL && p.staples->n != 0 && p.staples->n != n)
+		conf_fault(faults, p.staples_at,
+			"stapling-file: %u instead of %u files: list one for each certificate, in "
+			"the same order",
+			p.staples->n, n);
 	if (faults->lost || p.certificates->v == NULL || p.keys->v == NULL || n == nkeys)
 		return;
 	if (n == 0 || nkeys == 0)

@@ -77,19 +77,6 @@ static int order(const void *a, const void *b)
 	return rv;
 }
 
-static void check_clashes(struct name *names, unsigned n, struct conf_faults *faults)
-{
-	qsort(names, n, sizeof(*names), order);
-	for (unsigned i = 1; i < n; i++) {
-		const struct name *a = &names[i - 1], *b = &names[i];
-
-		if (a->server == b->server || strcasecmp(a->text, b->text) != 0)
-			continue;
-		conf_fault(faults, b->at, "duplicate server name \"%.200s\" (first at %s:%u)",
-			b->text, a->at->file, a->at->line);
-	}
-}
-
 static void name_add(struct name *names, unsigned *n, const char *text,
 	const struct conf_server *server, const struct conf_pos *at, struct conf_faults *faults)
 {
@@ -126,5 +113,13 @@ void conf_check_names(struct conf *conf, struct conf_faults *faults)
 		for (unsigned j = 0; j < s->aliases.n; j++)
 			name_add(names, &n, s->aliases.v[j], s, &s->aliases_at, faults);
 	}
-	check_clashes(names, n, faults);
+	qsort(names, n, sizeof(*names), order);
+	for (unsigned i = 1; i < n; i++) {
+		const struct name *a = &names[i - 1], *b = &names[i];
+
+		if (a->server != b->server && strcasecmp(a->text, b->text) == 0)
+			conf_fault(faults, b->at,
+				"duplicate server name \"%.200s\" (first at %s:%u)", b->text,
+				a->at->file, a->at->line);
+	}
 }

@@ -57,18 +57,6 @@ static bool are_together(const struct conf_pos *a, const struct conf_pos *b)
 	return is_set(a) && is_set(b) && a->outer == b->outer;
 }
 
-/* Paths are compared decoded. */
-static void check_title(const struct warner *w, const struct conf_location *l)
-{
-	const char *c = strchr(l->prefix, '%');
-
-	if (c != NULL && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
-		conf_fault(w->warnings, &l->at,
-			"location \"%.200s\" contains a \"%%\", but paths are decoded before they "
-			"are compared: write the character for %.3s",
-			l->prefix, c);
-}
-
 static void check_pattern(
 	const struct warner *w, const char *key, const char *pattern, const struct conf_pos *at)
 {
@@ -275,7 +263,13 @@ static void check_listens(const struct warner *w)
 static void check_location(
 	const struct warner *w, const struct conf_server *s, const struct conf_location *l)
 {
-	check_title(w, l);
+	const char *c = strchr(l->prefix, '%');
+
+	if (c != NULL && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2]))
+		conf_fault(w->warnings, &l->at,
+			"location \"%.200s\" contains a \"%%\", but paths are decoded before they "
+			"are compared: write the character for %.3s",
+			l->prefix, c);
 	check_scope(w, s, &l->scope);
 	check_sendfile(w, &l->scope);
 	check_files(w, l->files, l->nfiles);

@@ -40,16 +40,6 @@ static void conn_linger(struct stream_conn *c)
 	loop_ready(c->session.all->loop, &c->again);
 }
 
-/* All is written: closes without a reset that would destroy bytes in flight. */
-static void conn_end(struct stream_conn *c)
-{
-	c->transport->ops->shutdown(c->transport);
-	if (stream_is(c, STREAM_EOF))
-		session_kill(&c->session);
-	else
-		conn_linger(c);
-}
-
 /* --- output ----------------------------------------------------------------------------------- */
 
 /* True if no output is left, here or in the transport, and none was given back because the socket
@@ -284,7 +274,12 @@ static void conn_flush(struct stream_conn *c)
 	if (more > 0) {
 		loop_ready(c->session.all->loop, &c->again);
 	} else if (conn_empty(c) && conn_find_end(c)) {
-		conn_end(c);
+		/* All is written: closes without a reset that would destroy bytes in flight. */
+		c->transport->ops->shutdown(c->transport);
+		if (stream_is(c, STREAM_EOF))
+			session_kill(&c->session);
+		else
+			conn_linger(c);
 	} else if (c->held.bytes.n > 0) {
 		size_t n = c->held.bytes.n, left = feed(c, c->held.bytes.p, n);
 

@@ -126,23 +126,12 @@ static struct job *offload_take(struct offload *o, struct hand *h)
 	return NULL;
 }
 
-/* A job of that class is done: jobs put aside may run again. */
-static void retry_aside(struct offload *o, struct line *l)
-{
-	struct list *node;
-
-	if (list_empty(&l->aside))
-		return;
-	while ((node = list_pop(&l->aside)) != NULL)
-		list_append(lane_of(l, LIST_ENTRY(node, struct job, node)), node);
-	pthread_cond_broadcast(&o->wake);
-}
-
 /* True if the loop must be woken. */
 static bool put_back(struct offload *o, struct hand *h, struct job *j)
 {
 	struct line *l = &o->lines[j->class];
 	bool first = list_empty(&o->done);
+	struct list *node;
 
 	h->busy = false;
 	if (h->late) {
@@ -152,7 +141,11 @@ static bool put_back(struct offload *o, struct hand *h, struct job *j)
 		o->running--;
 		l->running--;
 	}
-	retry_aside(o, l);
+	/* Jobs of this class put aside may run again. */
+	if (!list_empty(&l->aside))
+		pthread_cond_broadcast(&o->wake);
+	while ((node = list_pop(&l->aside)) != NULL)
+		list_append(lane_of(l, LIST_ENTRY(node, struct job, node)), node);
 	list_append(&o->done, &j->node);
 	return first;
 }

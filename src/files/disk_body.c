@@ -311,17 +311,13 @@ static void buf_release(struct ref *ref)
 	pool_put(pool_of(buf->disk, buf->size), buf);
 }
 
-/* True: read but unsent bytes exceed the worker's share of memory. */
-static bool buffers_many(const struct disk *d)
-{
-	return (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
-	       DISK_BUFFERED_MAX;
-}
-
 /* Large ones only while there are few: slow readers keep them long. */
 static uint32_t size_for(const struct disk *d, uint64_t n)
 {
-	if (n <= DISK_TINY || buffers_many(d))
+	/* Read but unsent bytes. */
+	uint64_t held = (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE;
+
+	if (n <= DISK_TINY || held >= DISK_BUFFERED_MAX)
 		return DISK_TINY;
 	return n >= DISK_LARGE && d->large.live < DISK_LARGE_MAX ? DISK_LARGE : DISK_SMALL;
 }

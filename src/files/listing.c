@@ -303,15 +303,6 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 	return true;
 }
 
-/* A client that accepts none of them gets the page without a coding. */
-static enum coding choose_coding(const struct h2d_req *req, const struct listings *all)
-{
-	unsigned codings = site_codings(req->location, all->codings);
-	enum coding coding = coding_choose(req->fields, req->nfields, codings);
-
-	return coding == CODING_NONE ? CODING_IDENTITY : coding;
-}
-
 static struct listing *create_listing(struct h2d_req *req, struct listings *all, const char *root,
 	struct slice path, unsigned links)
 {
@@ -321,6 +312,9 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 	struct slice action = json ? slice_of("", 0) : form_action(req, path);
 	struct listing *l =
 		calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1 + req->query.n + 1);
+	/* A client that accepts none of them gets the page without a coding. */
+	enum coding coding =
+		coding_choose(req->fields, req->nfields, site_codings(req->location, all->codings));
 	char *query;
 
 	if (l == NULL)
@@ -347,7 +341,7 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 		.view = listing_page_view(query, req->query.n),
 		.json = json,
 		.readme = may_show_readme(req, path),
-		.coding = choose_coding(req, all),
+		.coding = coding != CODING_NONE ? coding : CODING_IDENTITY,
 	};
 	return l;
 }

@@ -378,25 +378,18 @@ static struct place *slowest(struct places *all)
 	return found;
 }
 
-static void end_slowest(struct places *all)
-{
-	struct place *p = slowest(all);
-
-	if (p == NULL)
-		return;
-	COUNT(limit_files, 1);
-	log_peer(LEVEL_INFO, "client %s: cutting off an upload (%llu bytes in %llu s): others wait",
-		ADDR_HOST(&p->turn.account->client), (unsigned long long)p->came(p),
-		(unsigned long long)(clock_ms() - p->turn.used_ms) / 1000);
-	p->back(p);
-}
-
 void places_look(struct places *all)
 {
 	unsigned n = line_count(&all->files, is_upload, ENDS_LEAST + all->max / ENDS_PART);
 
-	for (; n > 0; n--)
-		end_slowest(all);
+	for (struct place *p; n > 0 && (p = slowest(all)) != NULL; n--) {
+		COUNT(limit_files, 1);
+		log_peer(LEVEL_INFO,
+			"client %s: cutting off an upload (%llu bytes in %llu s): others wait",
+			ADDR_HOST(&p->turn.account->client), (unsigned long long)p->came(p),
+			(unsigned long long)(clock_ms() - p->turn.used_ms) / 1000);
+		p->back(p);
+	}
 	places_wake(all);
 }
 

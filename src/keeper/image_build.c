@@ -102,18 +102,6 @@ static int begin_index(struct image_builder *p)
 	return 0;
 }
 
-/* Writes roots, and the types that entries refer to. */
-static void put_roots(struct image_builder *p)
-{
-	for (unsigned i = 0; i < p->c->nroots; i++) {
-		const struct catalog_root *r = &p->c->roots[i];
-
-		p->roots[i].path = put_string(p, slice_str(r->path));
-		for (struct catalog_type *t = r->types; t != NULL; t = t->next)
-			t->at = put_string(p, t->value);
-	}
-}
-
 static struct image_body location_of(const struct segment_body *b)
 {
 	struct image_body out = { .segment = b->segment->number, .at = b->at, .n = b->n };
@@ -204,7 +192,14 @@ static int put_index(struct image_builder *p)
 
 	if (rc < 0)
 		return rc;
-	put_roots(p);
+	/* Entries refer to the types. */
+	for (unsigned i = 0; i < p->c->nroots; i++) {
+		const struct catalog_root *r = &p->c->roots[i];
+
+		p->roots[i].path = put_string(p, slice_str(r->path));
+		for (struct catalog_type *t = r->types; t != NULL; t = t->next)
+			t->at = put_string(p, t->value);
+	}
 	for (uint32_t i = 0; i < p->c->nfiles; i++) {
 		if (p->c->files[i]->fresh)
 			put_file(p, p->c->files[i], number++);

@@ -129,18 +129,6 @@ struct tree_dir *tree_map_child(
 	return NULL;
 }
 
-static struct tree_dir *add_child(
-	struct tree_map *m, struct tree_dir *parent, const char *name, size_t n)
-{
-	struct tree_dir *dir = dir_new(parent, parent->root, name, n);
-
-	if (dir == NULL)
-		return NULL;
-	chains_enter(&m->dirs, &dir->chain, dir_hash(m, parent, name, n));
-	list_append(&parent->children, &dir->sibling);
-	return dir;
-}
-
 static void untie(struct tree_map *m, struct tree_dir *dir)
 {
 	if (dir->mark == NULL)
@@ -209,9 +197,13 @@ struct tree_dir *tree_map_find(
 
 		child = tree_map_child(m, dir, path, n);
 		if (child == NULL && make) {
-			child = add_child(m, dir, path, n);
-			if (child == NULL)
+			child = dir_new(dir, dir->root, path, n);
+			if (child == NULL) {
 				prune(m, dir);
+				return NULL;
+			}
+			chains_enter(&m->dirs, &child->chain, dir_hash(m, dir, path, n));
+			list_append(&dir->children, &child->sibling);
 		}
 		if (child == NULL)
 			return NULL;

@@ -127,31 +127,15 @@ static const struct conf_tls *configured(const struct master *m)
 	return g != NULL && g->resources.certs.tls != NULL ? &g->conf->tls : NULL;
 }
 
-static void tickets_serve(struct master *m)
-{
-	const struct conf_tls *tls = configured(m);
-
-	if (tls != NULL && *tls->session_ticket_key_file != '\0')
-		take_keys(tls->session_ticket_key_file);
-}
-
-static void tickets_second(struct master *m)
-{
-	const struct conf_tls *tls = configured(m);
-
-	if (tls == NULL || m->phase != MASTER_SERVE || *tls->session_ticket_key_file != '\0')
-		return;
-	if (tls_tickets_age_ms() >= ROTATION_MS)
-		make_key(m);
-}
-
 /* --- from the master -------------------------------------------------------------------------- */
 
 void changes_serve(struct master *m)
 {
+	const struct conf_tls *tls = configured(m);
 	struct changes *c = &m->changes;
 
-	tickets_serve(m);
+	if (tls != NULL && *tls->session_ticket_key_file != '\0')
+		take_keys(tls->session_ticket_key_file);
 	c->loaded = m->current->conf->watched_seen;
 	c->content = c->seen = c->tried = 0;
 	c->taken_ms = c->wished ? clock_ms() : c->taken_ms;
@@ -160,9 +144,12 @@ void changes_serve(struct master *m)
 
 void changes_second(struct master *m)
 {
+	const struct conf_tls *tls = configured(m);
 	const struct gen *g = m->current;
 
-	tickets_second(m);
+	if (tls != NULL && m->phase == MASTER_SERVE && *tls->session_ticket_key_file == '\0' &&
+		tls_tickets_age_ms() >= ROTATION_MS)
+		make_key(m);
 	if (g != NULL && g->state == GEN_SERVE &&
 		clock_ms() - m->changes.looked_ms >= g->conf->nservers / SERVERS_PER_MS)
 		look_at_files(m, g->conf);

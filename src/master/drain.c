@@ -38,18 +38,6 @@ static void kill_all(struct gen *g, int signo)
 		child_kill(c, signo);
 }
 
-static void slay_unborn(struct child *c)
-{
-	char who[32];
-
-	if (!is_unborn(c))
-		return;
-	child_name(c, who, sizeof(who));
-	log_warn("%s (process %d, generation %u) ignored SIGTERM while starting; killing it", who,
-		(int)c->pid, c->gen->number);
-	child_kill(c, SIGKILL);
-}
-
 static void drain_arm(struct gen *g, uint64_t at)
 {
 	timer_arm(&g->master->loop.wheel, &g->deadline, at);
@@ -58,11 +46,19 @@ static void drain_arm(struct gen *g, uint64_t at)
 static void on_deadline(struct timer *t)
 {
 	struct gen *g = LIST_ENTRY(t, struct gen, deadline);
+	char who[32];
 
 	if (g->unborn) {
 		g->unborn = false;
-		GEN_FOREACH(c, g)
-			slay_unborn(c);
+		GEN_FOREACH(c, g) {
+			if (!is_unborn(c))
+				continue;
+			child_name(c, who, sizeof(who));
+			log_warn("%s (process %d, generation %u) ignored SIGTERM while starting; "
+				 "killing it",
+				who, (int)c->pid, g->number);
+			child_kill(c, SIGKILL);
+		}
 		drain_arm(g, g->until);
 		return;
 	}

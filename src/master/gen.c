@@ -34,15 +34,6 @@ void gen_go(struct gen *g, enum gen_state state)
 
 /* --- inboxes ---------------------------------------------------------------------------------- */
 
-/* The first of n new identities of inboxes. */
-static uint32_t next_ids(unsigned n)
-{
-	static uint32_t last;
-
-	last += n;
-	return last - n + 1;
-}
-
 /* Readers reach the end once the acceptor has closed its ends, too. */
 static void end_inboxes(struct inboxes *in)
 {
@@ -64,9 +55,11 @@ static void close_inboxes(struct inboxes *in)
 
 static int open_inboxes(struct inboxes *in, unsigned n)
 {
+	static uint32_t last_id;
 	int rc = 0;
 
-	*in = (struct inboxes){ .first = next_ids(n) };
+	*in = (struct inboxes){ .first = last_id + 1 };
+	last_id += n;
 	in->ends = calloc(n, sizeof(*in->ends));
 	if (in->ends == NULL)
 		return -ENOMEM;

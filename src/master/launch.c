@@ -38,16 +38,6 @@ void launch_cancel(struct child *c)
 	timer_disarm(&c->env->loop->wheel, &c->respawn);
 }
 
-static int launch_start(struct child *c)
-{
-	struct gen *g = c->gen;
-
-	if (!c->kind->board)
-		return child_start(c);
-	c->board = board_take(g->master->shared.board, c->slot, g->number);
-	return c->board != NULL ? child_start(c) : -ENOSPC;
-}
-
 int launch(struct child *c)
 {
 	struct gen *g = c->gen;
@@ -59,7 +49,9 @@ int launch(struct child *c)
 		doubts_mend(g);
 	if (c->kind->says & CHILD_SAYS(CTL_CACHE))
 		g->facts = (struct cache_facts){ .v[CACHE_FACT_pending] = 1 };
-	rc = launch_start(c);
+	if (c->kind->board)
+		c->board = board_take(m->shared.board, c->slot, g->number);
+	rc = c->kind->board && c->board == NULL ? -ENOSPC : child_start(c);
 	if (rc < 0) {
 		log_error("cannot start a process: %s", strerror(-rc));
 		if (c->board != NULL)

@@ -98,18 +98,6 @@ static bool accepts_for_all(const struct child *c)
 	return c->kind->gets & CHILD_INBOXES;
 }
 
-/* Omits a worker's shared sockets, which its neighbours have anyway. */
-static void keep_own(struct loan *l)
-{
-	bool all = accepts_for_all(l->from);
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < l->n; i++)
-		if ((all || !l->sockets[i].shared) && l->sockets[i].fd >= 0)
-			l->sockets[n++] = l->sockets[i];
-	l->n = n;
-}
-
 static void add_inbox(struct loan *l, int fd)
 {
 	l->sockets[l->n++] = (struct worker_listener){
@@ -142,11 +130,15 @@ static struct loan *loan_new(const struct child *from, struct child *to)
 static bool lend(const struct child *from, struct child *to)
 {
 	struct loan *l = loan_new(from, to);
+	unsigned n;
 
 	if (l == NULL)
 		return false;
-	l->sockets = gen_listeners(from, &l->n);
-	keep_own(l);
+	l->sockets = gen_listeners(from, &n);
+	/* Without a worker's shared sockets, which its neighbours have anyway. */
+	for (unsigned i = 0; i < n; i++)
+		if ((accepts_for_all(from) || !l->sockets[i].shared) && l->sockets[i].fd >= 0)
+			l->sockets[l->n++] = l->sockets[i];
 	if (l->sockets != NULL && has_inbox(from))
 		add_inbox(l, from->gen->inboxes.ends[from->slot][0]);
 	child_send(to, DUE_LOANS);
@@ -192,15 +184,6 @@ static void offer_to_neighbour(const struct child *from)
 	child_name(to, whom, sizeof(whom));
 	snprintf(text, sizeof(text), "%s accepts", whom);
 	loan_say(from, text);
-}
-
-/* If the borrower in g cannot continue, another gets it as soon as that was told. */
-static void move_on(struct loan *l, const struct gen *g)
-{
-	if (l->to->state == CHILD_UP)
-		go_on(l);
-	else if (!l->ending && find_neighbour(g, l->from) != NULL)
-		loan_end(l);
 }
 
 /* Offers an acceptor's sockets to all workers: a single one would get all clients until the
@@ -274,12 +257,15 @@ static void offer(const struct gen *g, const struct child *from)
 {
 	struct loan *l = loan_find(g, from, NULL);
 
-	if (l != NULL)
-		move_on(l, g);
-	else if (from->gen == g)
+	if (l == NULL && from->gen == g)
 		offer_to_neighbour(from);
-	else
+	else if (l == NULL)
 		lend_inbox(g, from);
+	else if (l->to->state == CHILD_UP)
+		go_on(l);
+	/* The borrower in g cannot continue: another gets it as soon as that was told. */
+	else if (!l->ending && find_neighbour(g, l->from) != NULL)
+		loan_end(l);
 }
 
 static void offer_inboxes(const struct gen *g)

@@ -191,18 +191,6 @@ static void say_bye(struct master *m)
 			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
 }
 
-/* Ours are closed before the workers close theirs: no process may have them and not serve them. */
-static void disown_listeners(struct master *m)
-{
-	LIST_FOREACH(node, &m->sockets.all) {
-		struct listener *l = &ENTRY(node)->listener;
-
-		l->mine &= ENTRY(node)->gone;
-		if (!l->mine)
-			listener_close(l);
-	}
-}
-
 /* MAINPID before the final message: the service manager accepts messages only from this process. */
 static void on_taken(struct upgrade *u)
 {
@@ -213,7 +201,14 @@ static void on_taken(struct upgrade *u)
 			fdstore_remove(&ENTRY(node)->listener);
 	notify_main_pid(u->pid);
 	notify_hold(true);
-	disown_listeners(m);
+	/* Before the workers close theirs: no process may have ours and not serve them. */
+	LIST_FOREACH(node, &m->sockets.all) {
+		struct listener *l = &ENTRY(node)->listener;
+
+		l->mine &= ENTRY(node)->gone;
+		if (!l->mine)
+			listener_close(l);
+	}
 	drain_all(m, DRAIN_HEIR);
 	say_bye(m);
 	m->pidfile.mine = false;

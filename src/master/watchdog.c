@@ -148,20 +148,18 @@ static void mend_one(struct master *m, struct sockets_entry *e, unsigned slot)
 		gen_send(m->current, CHILD_LISTENERS | CHILD_INBOXES, DUE_SOCKETS);
 }
 
-static void mend_entry(struct master *m, struct sockets_entry *e)
-{
-	unsigned n = e->listener.shared ? 1 : e->listener.nlistening;
-
-	for (unsigned k = 0; k < n; k++)
-		if (!listener_stands(&e->listener, k))
-			mend_one(m, e, k);
-}
-
 void mend_second(struct master *m)
 {
-	if (master_is_alone(m))
-		LIST_FOREACH(node, &m->sockets.all)
-			mend_entry(m, ENTRY(node));
+	if (!master_is_alone(m))
+		return;
+	LIST_FOREACH(node, &m->sockets.all) {
+		const struct listener *l = &ENTRY(node)->listener;
+		unsigned n = l->shared ? 1 : l->nlistening;
+
+		for (unsigned k = 0; k < n; k++)
+			if (!listener_stands(l, k))
+				mend_one(m, ENTRY(node), k);
+	}
 }
 
 /* True if c shares it with others and accepts from it. */

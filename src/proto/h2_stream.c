@@ -91,34 +91,6 @@ bool h2_window_answered(struct h2 *h2, const uint8_t opaque[8])
 	return asked;
 }
 
-static void h2_window_expect(struct h2_stream *s)
-{
-	window_expect(&s->h2->window, &s->share);
-	h2_window_ask(s->h2);
-}
-
-static void h2_window_widen(struct h2_stream *s)
-{
-	if (window_widen(window_of(s->h2), &s->share))
-		widened(s->h2);
-}
-
-static void h2_window_came(struct h2_stream *s, size_t n)
-{
-	if (window_came(window_of(s->h2), &s->share, n, s->h2->now_ms))
-		widened(s->h2);
-	h2_window_ask(s->h2);
-}
-
-static void h2_window_taken(struct h2_stream *s, size_t n)
-{
-	if (window_taken(window_of(s->h2), &s->share, n, clock_ms()))
-		widened(s->h2);
-	h2_window_ask(s->h2);
-	h2_window_give(s->h2, false);
-	give_stream(s, false);
-}
-
 static bool h2_window_make_way(struct h2_stream *s)
 {
 	struct h2 *h2 = s->h2;
@@ -134,16 +106,6 @@ static bool h2_window_make_way(struct h2_stream *s)
 			h2_window_give(h2, false);
 	}
 	return !window_in_the_way(&h2->window) || s->share.held == s->share.lent;
-}
-
-/* Bytes that a handler has not taken lose their owner at its end. */
-static void h2_window_leave(struct h2_stream *s)
-{
-	if (s->share.length == 0)
-		return;
-	if (window_leave(window_of(s->h2), &s->share))
-		widened(s->h2);
-	h2_window_give(s->h2, false);
 }
 
 /* --- the stream seam -------------------------------------------------------------------------- */
@@ -250,7 +212,9 @@ static void say_continue(struct h2_stream *s)
 
 void h2_stream_body(struct h2_stream *s, const void *data, size_t n)
 {
-	h2_window_came(s, n);
+	if (window_came(window_of(s->h2), &s->share, n, s->h2->now_ms))
+		widened(s->h2);
+	h2_window_ask(s->h2);
 	req_body(&s->req, data, n);
 	/* The place that it waits for may be held by other streams of the connection. */
 	if (!h2_window_make_way(s) && req_is_in_line(&s->req))
@@ -261,13 +225,18 @@ static void stream_consume(struct h2d_req *req, size_t n)
 {
 	struct h2_stream *s = h2_stream_of(req);
 
-	if (n > 0)
-		h2_window_taken(s, n);
-	else
+	if (n > 0) {
+		if (window_taken(window_of(s->h2), &s->share, n, clock_ms()))
+			widened(s->h2);
+		h2_window_ask(s->h2);
+		h2_window_give(s->h2, false);
+		give_stream(s, false);
+	} else {
 		say_continue(s);
+	}
 	/* The first piece that a handler takes shows that more will come. */
-	if (!s->peer_done && req_body_flows(req))
-		h2_window_widen(s);
+	if (!s->peer_done && req_body_flows(req) && window_widen(window_of(s->h2), &s->share))
+		widened(s->h2);
 }
 
 static void stream_cut(struct h2d_req *req)
@@ -376,7 +345,12 @@ void h2_stream_close(struct h2_stream *s)
 	else if (s->h2->own != NULL)
 		req_record_error(&s->req.record, s->h2->own);
 	req_fini(&s->req);
-	h2_window_leave(s);
+	/* Bytes that a handler has not taken lose their owner at its end. */
+	if (s->share.length > 0) {
+		if (window_leave(window_of(s->h2), &s->share))
+			widened(s->h2);
+		h2_window_give(s->h2, false);
+	}
 	pool_put(&pool, s);
 }
 
@@ -447,7 +421,9 @@ void h2_stream_start(struct h2_stream *s)
 	if (!req->has_body)
 		return;
 	say_continue(s);
-	if (s->waiting || req_body_duplex(req))
-		h2_window_expect(s);
+	if (s->waiting || req_body_duplex(req)) {
+		window_expect(&s->h2->window, &s->share);
+		h2_window_ask(s->h2);
+	}
 	h2_window_make_way(s);
 }

@@ -136,18 +136,14 @@ bool demand_opens(const struct site *site, const char *open, struct slice path)
 	return true;
 }
 
-/* True: the URL of a resumed upload, known only to its client, which is no file. */
-static bool goes_on(const struct h2d_req *req)
-{
-	return memmem(req->path.p, req->path.n, H2D_UPLOAD_PATH, sizeof(H2D_UPLOAD_PATH) - 1) !=
-	       NULL;
-}
-
 bool demand_refuses_method(const struct demand *d, const struct h2d_req *req)
 {
 	unsigned uploads = 1u << H2D_PUT | 1u << H2D_POST;
 
 	if (!(d->refused >> req->method & 1) || site_is_health(req->site, req->path))
 		return false;
-	return (d->refused & uploads) == uploads || !goes_on(req);
+	/* The URL of a resumed upload, known only to its client, is no file. */
+	return (d->refused & uploads) == uploads ||
+	       memmem(req->path.p, req->path.n, H2D_UPLOAD_PATH, sizeof(H2D_UPLOAD_PATH) - 1) ==
+		       NULL;
 }

@@ -105,17 +105,12 @@ static const struct h2d_handler *other_method(struct h2d_req *req, unsigned meth
 	return NULL;
 }
 
-/* The methods of a path, bit per enum h2d_method. */
-static unsigned methods_of(struct h2d_req *req)
-{
-	enum h2d_method method = is_upload_folder(below_upload(req)) ? H2D_OPTIONS : req->method;
-
-	return find(req, method) == ROUTE_NONE ? FILE_METHODS : match_methods(req);
-}
-
 void handler_choice_refuse(struct h2d_req *req, unsigned refused)
 {
-	allow(req, methods_of(req) & ~refused);
+	enum h2d_method method = is_upload_folder(below_upload(req)) ? H2D_OPTIONS : req->method;
+	unsigned methods = find(req, method) == ROUTE_NONE ? FILE_METHODS : match_methods(req);
+
+	allow(req, methods & ~refused);
 	reply_error(req, 405);
 }
 

@@ -92,12 +92,6 @@ static void wrong(struct h2d_req *req, const struct err *err, bool target)
 	reply_error(req, err->status);
 }
 
-/* By the request's length; some of it may have come. */
-static bool is_too_large(const struct h2d_req *req)
-{
-	return req->body_length != BODY_UNKNOWN && req->body_length > req_body_max(req);
-}
-
 static void too_large(struct h2d_req *req)
 {
 	TRACE_STEP(req, LIMIT, TRACE_AT(req->location, body_size),
@@ -157,7 +151,9 @@ static void start_handler(struct h2d_req *req)
 		return;
 	if (__builtin_expect(req->env->conf.traced, false))
 		trace_handler(req, handler);
-	if (body == H2D_BODY_STREAM && is_too_large(req)) {
+	/* By the request's length; some of it may have come. */
+	if (body == H2D_BODY_STREAM && req->body_length != BODY_UNKNOWN &&
+		req->body_length > req_body_max(req)) {
 		too_large(req);
 		return;
 	}

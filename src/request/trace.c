@@ -150,21 +150,17 @@ void trace_subject(struct h2d_req *req, const struct location *location, bool kn
 
 /* --- the log ---------------------------------------------------------------------------------- */
 
-static void add_step(struct strbuf *out, const struct trace_step *step)
-{
-	strbuf_printf(out, "; %s %.*s", trace_names[step->kind], SLICE_ARG(step->text));
-	if (step->at.file != NULL)
-		strbuf_printf(out, step->at.line > 0 ? " (%s:%u)" : " (%s)", step->at.file,
-			step->at.line);
-}
-
 void trace_log(const struct h2d_req *req)
 {
 	struct strbuf out = { 0 };
 	size_t n = req->target.n < TARGET_MAX ? req->target.n : TARGET_MAX;
 
-	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
-		add_step(&out, s);
+	for (const struct trace_step *s = req->trace; s != NULL; s = s->next) {
+		strbuf_printf(&out, "; %s %.*s", trace_names[s->kind], SLICE_ARG(s->text));
+		if (s->at.file != NULL)
+			strbuf_printf(&out, s->at.line > 0 ? " (%s:%u)" : " (%s)", s->at.file,
+				s->at.line);
+	}
 	log_debug("request from %s: %.*s %.*s%s%.*s; status %d", ADDR_HOST(req_client(req)),
 		SLICE_ARG(req->method_text), (int)n, req->target.p, n < req->target.n ? "..." : "",
 		SLICE_ARG(slice_of(out.p, out.n)), req->reply.status);

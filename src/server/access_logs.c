@@ -45,19 +45,15 @@ static int set_ways(struct access_logs *l, const struct conf *conf)
 	return 0;
 }
 
-/* no-color.org, and the dumb terminal of terminfo(5). */
-static bool wants_colours(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return (no == NULL || *no == '\0') && term != NULL && *term != '\0' &&
-	       strcmp(term, "dumb") != 0;
-}
-
 int access_logs_init(struct access_logs *l, struct loop *loop, const struct conf *conf,
 	const struct sites *sites, const int *fds, unsigned n)
 {
-	*l = (struct access_logs){ .sites = sites, .colours = wants_colours() };
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	*l = (struct access_logs){ .sites = sites };
+	/* no-color.org, and the dumb terminal of terminfo(5). */
+	l->colours = (no == NULL || *no == '\0') && term != NULL && *term != '\0' &&
+		     strcmp(term, "dumb") != 0;
 	H2D_ASSERT(sites->n == conf->nservers);
 	l->v = calloc(n + 1, sizeof(*l->v));
 	l->ways = calloc(conf->nservers + 1, sizeof(*l->ways));
@@ -69,21 +65,16 @@ int access_logs_init(struct access_logs *l, struct loop *loop, const struct conf
 	return set_ways(l, conf);
 }
 
-static const struct access_logs_way *way_of(const struct access_logs *l, const struct h2d_req *req)
-{
-	if (req->conn->admin)
-		return &l->ways[l->sites->n];
-	/* A request that ended before its head was complete belongs to the default server. */
-	return &l->ways[req->site != NULL ? req->site - l->sites->v : l->sites->fallback];
-}
-
 void access_logs_write(struct access_logs *l, const struct h2d_req *req)
 {
 	const struct access_logs_way *way;
 
 	if (l->n == 0)
 		return;
-	way = way_of(l, req);
+	/* A request that ended before its head was complete belongs to the default server. */
+	way = &l->ways[req->conn->admin    ? l->sites->n
+		       : req->site != NULL ? req->site - l->sites->v
+					   : l->sites->fallback];
 	if (way->log == NULL)
 		return;
 	for (unsigned i = 0; i < way->nskip; i++)

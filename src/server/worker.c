@@ -140,26 +140,18 @@ static void choose_dispatch(struct worker *w)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Requests of admin listeners belong to no server, and have another site. */
-static void count_of_server(struct worker *w, const struct h2d_req *req, int status)
-{
-	unsigned row = 0;
-
-	if (req->conn != NULL && req->conn->admin)
-		return;
-	if (req->site != NULL)
-		row = w->rows[req->site - w->args->sites->v];
-	server_counts_observe(&w->args->board_slot->servers.v[row], &req->record, status);
-}
-
 static void finished(struct http_env *env, struct h2d_req *req)
 {
 	struct worker *w = LIST_ENTRY(env, struct worker, http);
 	int status = req->reply.ready ? req->reply.status : 0;
 
 	route_times_observe(&w->args->board_slot->times, &req->record, status);
-	if (w->rows != NULL)
-		count_of_server(w, req, status);
+	/* Requests of admin listeners belong to no server, and have another site. */
+	if (w->rows != NULL && (req->conn == NULL || !req->conn->admin)) {
+		unsigned row = req->site != NULL ? w->rows[req->site - w->args->sites->v] : 0;
+
+		server_counts_observe(&w->args->board_slot->servers.v[row], &req->record, status);
+	}
 	access_logs_write(&w->access_logs, req);
 }
 

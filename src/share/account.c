@@ -134,16 +134,6 @@ void accounts_free(struct accounts **ap)
 	free(all);
 }
 
-static struct account *account_find(
-	struct accounts *all, uint64_t mark, const uint8_t id[ACCOUNT_ID])
-{
-	struct account *a = *bucket_of(all, mark);
-
-	while (a != NULL && memcmp(a->id, id, ACCOUNT_ID) != 0)
-		a = a->next;
-	return a;
-}
-
 static bool is_exempt(const struct accounts *all, const struct addr *client)
 {
 	return all->exempt != NULL && access_allows(all->exempt, client);
@@ -178,7 +168,9 @@ struct account *account_open(struct accounts *all, const struct addr *client)
 
 	identify(all, client, id);
 	mark = mark_of(all, id);
-	a = account_find(all, mark, id);
+	a = *bucket_of(all, mark);
+	while (a != NULL && memcmp(a->id, id, ACCOUNT_ID) != 0)
+		a = a->next;
 	if (a == NULL)
 		a = account_make(all, mark, id, client);
 	if (a->users++ == 0)

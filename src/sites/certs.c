@@ -111,16 +111,6 @@ static void load_all(struct loader *l, const struct conf *conf)
 			l->certs->of_server[i] = l->certs->tls->first;
 }
 
-static void check_words(const struct conf_tls *tls, struct conf_faults *faults)
-{
-	struct tls_fault fault;
-
-	if (tls->ciphers != NULL && !tls_suites_check(tls->ciphers, &fault))
-		conf_fault(faults, &tls->ciphers_at, "ciphers: %s", fault.text);
-	if (tls->groups != NULL && !tls_suites_check_groups(tls->groups, &fault))
-		conf_fault(faults, &tls->groups_at, "groups: %s", fault.text);
-}
-
 static void check_ticket_file(const struct conf_tls *tls, struct conf_faults *faults)
 {
 	struct tls_tickets keys;
@@ -138,6 +128,7 @@ void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *fa
 	struct loader l = { .certs = c, .faults = faults };
 	unsigned before = faults->n;
 	bool tls12 = false, tls13 = false;
+	struct tls_fault fault;
 
 	for (unsigned i = 0; i < conf->tls.protocols.n; i++) {
 		tls12 |= strcmp(conf->tls.protocols.v[i], "TLSv1.2") == 0;
@@ -153,7 +144,10 @@ void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *fa
 	}
 	c->tls->rejects = conf->tls.reject_handshake;
 	c->tls->no_tickets = !conf->tls.session_tickets;
-	check_words(&conf->tls, faults);
+	if (conf->tls.ciphers != NULL && !tls_suites_check(conf->tls.ciphers, &fault))
+		conf_fault(faults, &conf->tls.ciphers_at, "ciphers: %s", fault.text);
+	if (conf->tls.groups != NULL && !tls_suites_check_groups(conf->tls.groups, &fault))
+		conf_fault(faults, &conf->tls.groups_at, "groups: %s", fault.text);
 	check_ticket_file(&conf->tls, faults);
 	/* Each certificate would be refused for the fault already reported. */
 	if (faults->n == before) {

@@ -116,18 +116,6 @@ static void set_pace(struct site_maker *m, struct location *location, const stru
 	location->pace = pace;
 }
 
-/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
-static void set_methods(struct location *location, const struct conf_list *list)
-{
-	unsigned taken = 1u << H2D_OPTIONS;
-
-	for (unsigned i = 0; i < list->n; i++)
-		taken |= 1u << method_parse(slice_str(list->v[i]));
-	if (taken >> H2D_GET & 1)
-		taken |= 1u << H2D_HEAD;
-	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
-}
-
 static const struct slice *slices(struct site_maker *m, const struct conf_list *list, bool lower)
 {
 	struct slice *v = site_maker_room(m, list->n, sizeof(*v));
@@ -135,19 +123,6 @@ static const struct slice *slices(struct site_maker *m, const struct conf_list *
 	for (unsigned i = 0; v != NULL && i < list->n; i++)
 		v[i] = lower ? site_maker_lower(m, slice_str(list->v[i])) : slice_str(list->v[i]);
 	return v;
-}
-
-/* Sets names of files that may answer for a path, or not. */
-static void set_names(struct site_maker *m, struct location *location, const struct conf_scope *p)
-{
-	location->index = slices(m, &p->index, false);
-	location->nindex = p->index.n;
-	location->extensions = slices(m, &p->extensions, false);
-	location->nextensions = p->extensions.n;
-	location->extensions_redirect = p->extensions_redirect;
-	location->hide = slices(m, &p->hide, true);
-	location->nhide = p->hide.n;
-	location->fallback = slice_str(p->fallback);
 }
 
 static void set_returned(
@@ -198,23 +173,18 @@ static void make_rule(struct site_maker *m, struct file_rule *rule, const struct
 		m, &rule->settings, at, location, &files->add_header, &files->add_header_at);
 }
 
-/* Copies the rule before, for the next name of a list: both are from the same lines. */
-static bool make_same(
-	struct site_maker *m, struct file_rule *rule, const struct conf_files *files, unsigned i)
-{
-	if (i == 0 || files[i].cache_control != files[i - 1].cache_control)
-		return false;
-	*rule = rule[-1];
-	rule->pattern = site_maker_lower(m, slice_str(files[i].pattern));
-	return true;
-}
-
 static void make_rules(struct site_maker *m, struct file_rule *v, const struct location *location,
 	const struct conf_files *files, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (!make_same(m, &v[i], files, i))
+	for (unsigned i = 0; i < n; i++) {
+		/* The next name of a list has the rule before: both are from the same lines. */
+		if (i > 0 && files[i].cache_control == files[i - 1].cache_control) {
+			v[i] = v[i - 1];
+			v[i].pattern = site_maker_lower(m, slice_str(files[i].pattern));
+		} else {
 			make_rule(m, &v[i], location, &files[i]);
+		}
+	}
 }
 
 /* Own rules first, then those of the server; l NULL: the server's own location. */
@@ -310,6 +280,7 @@ static void make_location(struct site_maker *m, struct location *location,
 {
 	const struct conf_scope *p = l != NULL ? &l->scope : &s->scope;
 	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
+	unsigned taken = 1u << H2D_OPTIONS;
 
 	if (at == NULL)
 		return;
@@ -328,14 +299,27 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->precompressed = p->precompressed;
 	location->refused_codings = ((1u << CODINGS) - 1) & ~site_maker_codings(&p->compress);
 	location->body_size = p->client_max_body_size;
-	set_names(m, location, p);
+	location->index = slices(m, &p->index, false);
+	location->nindex = p->index.n;
+	location->extensions = slices(m, &p->extensions, false);
+	location->nextensions = p->extensions.n;
+	location->extensions_redirect = p->extensions_redirect;
+	location->hide = slices(m, &p->hide, true);
+	location->nhide = p->hide.n;
+	location->fallback = slice_str(p->fallback);
 	set_returned(m, location, p);
 	set_redirect(location, p);
 	site_maker_removed(m, location, outer, &p->remove_header, &p->remove_header_at);
 	site_maker_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
 	set_requests(m, location, p, s, l);
 	set_pace(m, location, p, s, l);
-	set_methods(location, &p->allow_methods);
+	/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
+	for (unsigned i = 0; i < p->allow_methods.n; i++)
+		taken |= 1u << method_parse(slice_str(p->allow_methods.v[i]));
+	if (taken >> H2D_GET & 1)
+		taken |= 1u << H2D_HEAD;
+	if (p->allow_methods.n > 0)
+		location->refused_methods = ((1u << H2D_METHODS) - 1) & ~taken;
 	site_access_make(m, location, p, s->upload_public);
 	location->store_folder = slice_str(l != NULL ? l->store_folder : NULL);
 	set_error_pages(m, location, l != NULL ? l->error_pages : s->error_pages,

@@ -108,16 +108,6 @@ static struct access_rule *rules_room(struct site_maker *m, unsigned n, const st
 	return v;
 }
 
-static void set_access(struct site_maker *m, struct location *location, const struct conf_scope *p)
-{
-	struct access_rule *v = rules_room(m, p->allow.n + p->deny.n, &location->access);
-
-	if (v == NULL)
-		return;
-	add_rules(m, v, &p->allow, "allow", ACCESS_ALLOW, &p->allow_at);
-	add_rules(m, v + p->allow.n, &p->deny, "deny", ACCESS_DENY, &p->deny_at);
-}
-
 static void set_auth(struct site_maker *m, struct location *location, const struct conf_scope *p)
 {
 	const char *realm = p->auth_basic_realm;
@@ -203,7 +193,12 @@ const struct access *site_access_exempt(struct site_maker *m)
 void site_access_make(
 	struct site_maker *m, struct location *location, const struct conf_scope *p, bool public)
 {
-	set_access(m, location, p);
+	struct access_rule *v = rules_room(m, p->allow.n + p->deny.n, &location->access);
+
+	if (v != NULL) {
+		add_rules(m, v, &p->allow, "allow", ACCESS_ALLOW, &p->allow_at);
+		add_rules(m, v + p->allow.n, &p->deny, "deny", ACCESS_DENY, &p->deny_at);
+	}
 	set_subjects(m, location, p);
 	set_auth(m, location, p);
 	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >

@@ -115,17 +115,6 @@ static void set_connections(struct site_maker *m, struct sites *sites)
 	sites->connections = rate;
 }
 
-static void set_tls(struct site *site, const struct conf_server_tls *conf,
-	const struct certs *certs, unsigned i)
-{
-	if (certs != NULL) {
-		site->certificate = certs->of_server[i];
-		site->expiries = certs_expiries(certs, i, &site->nexpiries);
-	}
-	site->needs_certificate = conf->client_verify == VERIFY_REQUIRE;
-	site->verify_at = conf->client_verify_at;
-}
-
 const struct sites *sites_make(const struct conf *conf, const struct trees *trees,
 	const struct certs *certs, const struct tls_client_ca *const *client_cas, struct arena *a,
 	struct conf_faults *faults)
@@ -140,7 +129,12 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		v[i].root = trees->of_server[i];
 		v[i].has_root = conf->servers[i].root[0] != '\0';
 		v[i].is_default = i == first;
-		set_tls(&v[i], &conf->servers[i].tls, certs, i);
+		if (certs != NULL) {
+			v[i].certificate = certs->of_server[i];
+			v[i].expiries = certs_expiries(certs, i, &v[i].nexpiries);
+		}
+		v[i].needs_certificate = conf->servers[i].tls.client_verify == VERIFY_REQUIRE;
+		v[i].verify_at = conf->servers[i].tls.client_verify_at;
 		v[i].client_ca = client_cas != NULL ? client_cas[i] : NULL;
 		m.types = &trees->types[i];
 		make_site(&m, &v[i], &conf->servers[i], trees->of_location[i]);

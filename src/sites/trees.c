@@ -15,12 +15,6 @@
 
 enum { ALL_CODINGS = (1 << CODINGS) - 1 };
 
-static bool trees_same(const struct doc_root *a, const struct doc_root *b)
-{
-	return strcmp(a->root, b->root) == 0 && strcmp(a->charset, b->charset) == 0 &&
-	       mime_types_eq(a->types, b->types);
-}
-
 /* Entries have their type and its charset, so that a root may be needed once for each. */
 static unsigned trees_number(struct trees *t, const struct doc_root *new)
 {
@@ -31,9 +25,13 @@ static unsigned trees_number(struct trees *t, const struct doc_root *new)
 		t->oom = true;
 		return 0;
 	}
-	for (i = *last; i > 0; i = t->before[i - 1])
-		if (trees_same(&t->roots[i - 1], new))
+	for (i = *last; i > 0; i = t->before[i - 1]) {
+		const struct doc_root *r = &t->roots[i - 1];
+
+		if (strcmp(r->root, new->root) == 0 && strcmp(r->charset, new->charset) == 0 &&
+			mime_types_eq(r->types, new->types))
 			return i - 1;
+	}
 	t->before[t->files.nroots] = *last;
 	t->roots[t->files.nroots++] = *new;
 	return (*last = t->files.nroots) - 1;

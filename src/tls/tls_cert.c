@@ -74,27 +74,22 @@ static bool is_alone(const struct tls_cert *c, const struct tls_pair *p, struct 
 	return true;
 }
 
-/* Notes the last pair added to c's SSL_CTX. */
-static bool enter_pair(struct tls_cert *c, struct tls_fault *fault)
+/* Loads the next pair of c: p. */
+static bool load_certificate(struct tls_cert *c, struct tls_pair *p, struct tls_fault *fault)
 {
-	struct tls_pair *p = &c->pairs[c->npairs++];
-
+	fault->in = TLS_FILE_CERTIFICATE;
+	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
+	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) != 1) {
+		snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
+			p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
+		return false;
+	}
+	c->npairs++;
 	p->leaf = SSL_CTX_get0_certificate(c->ssl);
 	X509_up_ref(p->leaf);
 	p->kind = kind_of(X509_get0_pubkey(p->leaf));
 	p->expires = tls_cert_seconds(X509_get0_notAfter(p->leaf));
 	return is_alone(c, p, fault);
-}
-
-static bool load_certificate(struct tls_cert *c, const struct tls_pair *p, struct tls_fault *fault)
-{
-	fault->in = TLS_FILE_CERTIFICATE;
-	SSL_CTX_set_default_passwd_cb(c->ssl, no_password);
-	if (SSL_CTX_use_certificate_chain_file(c->ssl, p->files[TLS_FILE_CERTIFICATE]) == 1)
-		return enter_pair(c, fault);
-	snprintf(fault->text, sizeof(fault->text), "certificate %s: %s",
-		p->files[TLS_FILE_CERTIFICATE], tls_cert_reason());
-	return false;
 }
 
 static EVP_PKEY *parse_key(const char *text, size_t n, bool *prompted)

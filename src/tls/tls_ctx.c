@@ -75,13 +75,6 @@ static bool is_gone(struct slice word)
 	return false;
 }
 
-static bool is_command(struct slice word)
-{
-	return slice_eq(word, SLICE("@STRENGTH")) ||
-	       (slice_starts(word, SLICE("@SECLEVEL=")) && word.n == 11 && word.p[10] >= '0' &&
-		       word.p[10] <= '5');
-}
-
 static bool is_suite(SSL_CTX *ssl, struct slice word)
 {
 	char text[128];
@@ -90,8 +83,10 @@ static bool is_suite(SSL_CTX *ssl, struct slice word)
 		snprintf(text, sizeof(text), "%.*s", SLICE_ARG(word));
 		return SSL_CTX_set_ciphersuites(ssl, text) == 1;
 	}
+	if (slice_starts(word, SLICE("@SECLEVEL=")))
+		return word.n == 11 && word.p[10] >= '0' && word.p[10] <= '5';
 	if (word.p[0] == '@')
-		return is_command(word);
+		return slice_eq(word, SLICE("@STRENGTH"));
 	if (word.p[0] == '!' || word.p[0] == '-') {
 		word = slice_of(word.p + 1, word.n - 1);
 		return is_gone(word) || is_class(ssl, word);
