@@ -5,16 +5,9 @@
 #include "cli/explain.h"
 
 #include "http/authority.h"
+#include "http/path.h"
 
 #define NO_MEMORY "out of memory"
-
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* RFC 3986, 2.1; an invalid escape stays. p NULL when memory is out. */
 static struct slice explain_url_decode(struct slice s, struct arena *a)
@@ -22,11 +15,10 @@ static struct slice explain_url_decode(struct slice s, struct arena *a)
 	char *out = arena_alloc(a, s.n + 1), *o = out;
 
 	for (size_t i = 0; out != NULL && i < s.n; i++) {
-		int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-		int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+		int byte = s.p[i] == '%' ? path_escape_byte(s, i) : -1;
 
-		*o++ = low >= 0 ? (char)(high << 4 | low) : s.p[i];
-		i += low >= 0 ? 2 : 0;
+		*o++ = byte >= 0 ? (char)byte : s.p[i];
+		i += byte >= 0 ? 2 : 0;
 	}
 	return slice_of(out, out != NULL ? (size_t)(o - out) : 0);
 }

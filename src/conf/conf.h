@@ -18,6 +18,14 @@ struct conf_list {
 	unsigned n;
 };
 
+static inline bool conf_list_has(const struct conf_list *list, const char *text)
+{
+	for (unsigned i = 0; i < list->n; i++)
+		if (strcmp(list->v[i], text) == 0)
+			return true;
+	return false;
+}
+
 /* True for the words "true" and "on", or (on false) "false" and "off". */
 static inline bool conf_is_word(const char *s, bool on)
 {

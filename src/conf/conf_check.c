@@ -328,14 +328,6 @@ static void check_redirects(const struct conf *conf, struct conf_faults *faults)
 	}
 }
 
-static bool names_unix(const struct conf_list *list)
-{
-	for (unsigned i = 0; i < list->n; i++)
-		if (strcmp(list->v[i], "unix") == 0)
-			return true;
-	return false;
-}
-
 /* PROXY headers and address headers count only from named proxies. */
 static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 {
@@ -356,7 +348,7 @@ static void check_proxies(const struct conf *conf, struct conf_faults *faults)
 			conf_fault(faults, &l->proxy_protocol_at,
 				"proxy-protocol = true needs trusted-proxies = {\"ADDRESS\"}");
 		else if (l->address != NULL && strncmp(l->address, "unix:", 5) == 0 &&
-			 !names_unix(trusted))
+			 !conf_list_has(trusted, "unix"))
 			conf_fault(faults, &l->proxy_protocol_at,
 				"proxy-protocol = true on a unix: listener needs \"unix\" in "
 				"trusted-proxies");

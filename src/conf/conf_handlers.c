@@ -86,17 +86,6 @@ struct check {
 	struct conf_faults *faults;
 };
 
-/* The operator has declared the directory itself writable for workers. */
-static bool is_meant(const struct conf *conf, const char *path, const char *folder)
-{
-	const struct conf_list *named = &conf->sandbox.write;
-	bool any = strcmp(path, folder) == 0;
-
-	for (unsigned i = 0; i < named->n && !any; i++)
-		any = strcmp(named->v[i], folder) == 0;
-	return any;
-}
-
 static void check_written(
 	struct check *c, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {
@@ -109,7 +98,9 @@ static void check_written(
 	if (c->faults->n > before || !conf_handlers_folder(path, folder, sizeof(folder)) ||
 		realpath(folder, real) == NULL)
 		return;
-	if (conf_path_is_wide(real) && !is_meant(c->conf, path, folder))
+	/* Unless the operator has declared the directory itself writable for workers. */
+	if (conf_path_is_wide(real) && strcmp(path, folder) != 0 &&
+		!conf_list_has(&c->conf->sandbox.write, folder))
 		conf_fault(c->faults, at,
 			"%s \"%s\": workers could write to all of \"%s\": choose a directory below "
 			"it, or add \"%s\" to write in section sandbox",

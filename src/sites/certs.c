@@ -127,14 +127,11 @@ void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *fa
 {
 	struct loader l = { .certs = c, .faults = faults };
 	unsigned before = faults->n;
-	bool tls12 = false, tls13 = false;
+	const struct conf_list *protocols = &conf->tls.protocols;
 	struct tls_fault fault;
 
-	for (unsigned i = 0; i < conf->tls.protocols.n; i++) {
-		tls12 |= strcmp(conf->tls.protocols.v[i], "TLSv1.2") == 0;
-		tls13 |= strcmp(conf->tls.protocols.v[i], "TLSv1.3") == 0;
-	}
-	*c = (struct certs){ .tls = tls_ctx_new(tls12, tls13) };
+	*c = (struct certs){ .tls = tls_ctx_new(conf_list_has(protocols, "TLSv1.2"),
+				     conf_list_has(protocols, "TLSv1.3")) };
 	c->of_server = calloc(conf->nservers, sizeof(*c->of_server));
 	/* Section tls has one, and each server. */
 	c->entries = calloc(conf->nservers + 1, sizeof(*c->entries));
