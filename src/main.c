@@ -21,7 +21,6 @@
 #include "conf/conf_fault.h"
 #include "http/compress.h"
 #include "machine/kernel_check.h"
-#include "machine/program.h"
 #include "master/master.h"
 #include "master/master_signal.h"
 #include "rules/route.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "conf/conf.h"
-#include "machine/program.h"
+#include "upgrade/passed.h"
 
 /* Runs until a signal ends it; the exit status of the program, which an upgrade runs again. */
 int master_run(const struct conf_override *ov, const struct program *program);

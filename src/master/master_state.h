@@ -7,7 +7,6 @@
 #include "base/states.h"
 #include "event/loop.h"
 #include "machine/pidfile.h"
-#include "machine/program.h"
 #include "master/changes.h"
 #include "master/gen.h"
 #include "master/sockets.h"

@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include "machine/program.h"
-
 enum { PASSED_FIRST = 3 }; /* the first descriptor in the receiving process */
 
 /* Empty when zeroed. */
@@ -31,11 +29,32 @@ int passed_take(struct passed *p, const char *name);
 /* Adds one, which stays the caller's; fd -1: none. False: memory is out. */
 bool passed_add(struct passed *p, int fd, const char *name);
 
-/*
- * Replaces this process by program and passes them to it; variable is one more, of the form
- * "NAME=value". -errno; then any of the n descriptors from PASSED_FIRST on may be another one.
- */
-int passed_exec(const struct passed *p, const struct program *program, const char *variable);
-
 /* Frees the memory; no descriptor is closed. */
 void passed_free(struct passed *p);
+
+/*
+ * program: this program's call: arguments, environment and, as it never changes, the working
+ * directory; and a way to repeat it. Main keeps it before the environment changes.
+ */
+
+struct program {
+	char **argv, **env; /* copies of the lists; the strings are the process's own */
+};
+
+/* 0, or -ENOMEM. */
+int program_keep(struct program *p, char **argv);
+
+/*
+ * Replaces this process by the present program argv[0], found like by a shell. variables: at most
+ * eight "NAME=value" and a NULL, added to the environment. Variables for a single process
+ * (LISTEN_PID and the like) are removed, and WATCHDOG_PID becomes this one. -errno.
+ */
+int program_exec(const struct program *p, const char *const *variables);
+
+void program_free(struct program *p);
+
+/*
+ * Replaces this process by program and passes the descriptors to it; variable is one more, of the
+ * form "NAME=value". -errno; then any of the n descriptors from PASSED_FIRST on may be another one.
+ */
+int passed_exec(const struct passed *p, const struct program *program, const char *variable);
