@@ -179,18 +179,6 @@ static void on_reign_end(struct watch *w, uint32_t events)
 	leave_if_done(m);
 }
 
-/* Stops previous masters, too, and waits for them like for its own processes. */
-static void stop_others(struct master *m)
-{
-	if (write(m->leave.end, "", 1) != 1)
-		return;
-	close(m->leave.others.fd);
-	m->leave.others.fd = m->leave.end;
-	loop_watch(&m->loop, &m->leave.others, 0);
-	timer_arm(&m->loop.wheel, &m->leave.delay,
-		clock_ms() + conf_drain_ms(m->current->conf, true) + CUT_MS);
-}
-
 void drain_inherit(struct master *m, int reign_end, int reign)
 {
 	if (reign_end < 0)
@@ -291,10 +279,16 @@ void drain_all(struct master *m, enum drain how)
 	shrink_stop(m);
 	if (begins)
 		timer_disarm(&m->loop.wheel, &m->leave.delay);
-	if (how != DRAIN_STOP || m->current == NULL)
+	if (how != DRAIN_STOP || m->current == NULL) {
 		close_reign(m);
-	else if (begins)
-		stop_others(m);
+	} else if (begins && write(m->leave.end, "", 1) == 1) {
+		/* Stops previous masters, too, and waits for them like for its own processes. */
+		close(m->leave.others.fd);
+		m->leave.others.fd = m->leave.end;
+		loop_watch(&m->loop, &m->leave.others, 0);
+		timer_arm(&m->loop.wheel, &m->leave.delay,
+			clock_ms() + conf_drain_ms(m->current->conf, true) + CUT_MS);
+	}
 	if (how == DRAIN_HEIR)
 		loop_watch(&m->loop, &m->leave.others, EPOLLIN);
 	/* Before the workers close theirs: they accept queued ones, and no more may be queued. */

@@ -11,19 +11,6 @@
 #include "master/succession.h"
 #include "upgrade/fdstore.h"
 
-static void reopen_logs(struct master *m)
-{
-	LIST_FOREACH(node, &m->gens.all) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
-		logs_reopen(&g->logs);
-		GEN_FOREACH(c, g)
-			if (c->pid != 0)
-				child_send(c, DUE_LOGS);
-	}
-	log_notice("logs reopened");
-}
-
 /* --- wishes ----------------------------------------------------------------------------------- */
 
 static void stop(struct master *m)
@@ -139,7 +126,15 @@ void master_signal(struct master *m, int signo)
 	enum master_wish wish;
 
 	if (signo == SIGUSR1) {
-		reopen_logs(m);
+		LIST_FOREACH(node, &m->gens.all) {
+			struct gen *g = LIST_ENTRY(node, struct gen, node);
+
+			logs_reopen(&g->logs);
+			GEN_FOREACH(c, g)
+				if (c->pid != 0)
+					child_send(c, DUE_LOGS);
+		}
+		log_notice("logs reopened");
 		return;
 	}
 	/* Container managers send only TERM, and give time to finish. */

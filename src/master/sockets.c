@@ -238,15 +238,6 @@ static void close_entry(struct sockets_entry *e)
 	free(e);
 }
 
-static void shrink(struct sockets_entry *e, unsigned nslots)
-{
-	char err[256];
-
-	if (e->listener.nslots > nslots &&
-		listener_resize(&e->listener, nslots, err, sizeof(err)) < 0)
-		log_error("%s", err);
-}
-
 void sockets_own(const struct sockets_entry *e)
 {
 	const struct addr *a = &e->listener.addr;
@@ -317,6 +308,8 @@ void sockets_store(const struct sockets *s)
 
 void sockets_undo(struct sockets *s)
 {
+	char err[256];
+
 	LIST_FOREACH(node, &s->all) {
 		struct sockets_entry *e = ENTRY(node);
 
@@ -324,7 +317,9 @@ void sockets_undo(struct sockets *s)
 			close_entry(e);
 		} else if (sockets_is_taken(e)) {
 			sockets_go(e, SOCKETS_HELD);
-			shrink(e, e->kept);
+			if (e->listener.nslots > e->kept &&
+				listener_resize(&e->listener, e->kept, err, sizeof(err)) < 0)
+				log_error("%s", err);
 		}
 	}
 }

@@ -312,8 +312,8 @@ static void worker_stop(struct worker *w)
 	access_logs_fini(&w->access_logs);
 	free(w->rows);
 	timer_disarm(&w->loop.wheel, &w->second);
-	worker_strain_stop(w);
-	worker_room_stop(w);
+	timer_disarm(&w->loop.wheel, &w->strain.timer);
+	timer_disarm(&w->loop.wheel, &w->full.tell);
 	sessions_fini(&w->sessions);
 	pacer_fini(&w->pacer);
 	stream_env_fini(w->streams);

@@ -94,11 +94,6 @@ void worker_room_start(struct worker *w)
 	worker_room_look(w);
 }
 
-void worker_room_stop(struct worker *w)
-{
-	timer_disarm(&w->loop.wheel, &w->full.tell);
-}
-
 void worker_room_look(struct worker *w)
 {
 	struct rlimit r = { 0 };

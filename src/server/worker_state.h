@@ -28,7 +28,6 @@ struct worker;
 
 /* Starts to measure, and shows it on the scoreboard, if there is such a listener. */
 void worker_strain_start(struct worker *w);
-void worker_strain_stop(struct worker *w);
 
 /* Answers a client of such a listener, and closes fd. */
 void worker_strain_answer(struct worker *w, int fd);
@@ -116,7 +115,6 @@ void worker_trim_look(struct worker *w);
 struct worker_room worker_room_of(uint64_t descriptors, unsigned worker_connections);
 
 void worker_room_start(struct worker *w);
-void worker_room_stop(struct worker *w);
 
 /* Called each second, and at the start: the limit may have been changed. */
 void worker_room_look(struct worker *w);

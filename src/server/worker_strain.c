@@ -64,11 +64,6 @@ void worker_strain_start(struct worker *w)
 	timer_arm(&w->loop.wheel, &w->strain.timer, clock_ms() + LOOK_MS);
 }
 
-void worker_strain_stop(struct worker *w)
-{
-	timer_disarm(&w->loop.wheel, &w->strain.timer);
-}
-
 /*
  * The whole answer has room in an empty socket. The load balancer's bytes (agent-send) are read
  * before the end, or a reset would destroy the answer.

@@ -67,13 +67,6 @@ bool admission_ask(struct session *s, const struct http_env *env)
 	return false;
 }
 
-void admission_end(struct session *s)
-{
-	if (s->counted)
-		holding_give(&s->all->connections, s->http.account);
-	s->counted = false;
-}
-
 /* --- its life --------------------------------------------------------------------------------- */
 
 void session_go(struct session *s, enum session_state state)
@@ -107,21 +100,12 @@ void session_init(struct session *s, struct sessions *all, const struct http_con
 	COUNT(handshakes, 1);
 }
 
-static void count_end(const struct session *s)
-{
-	if (!s->all->draining || s->http.admin)
-		return;
-	if (s->all->cutting)
-		COUNT(connections_cut, 1);
-	else
-		COUNT(connections_drained, 1);
-}
-
 void session_fini(struct session *s)
 {
 	struct sessions *all = s->all;
 
-	admission_end(s);
+	if (s->counted)
+		holding_give(&all->connections, s->http.account);
 	account_close(&s->http.account);
 	list_remove(&s->node);
 	list_remove(&s->idle);
@@ -129,7 +113,10 @@ void session_fini(struct session *s)
 	all->nleaving -= s->leaving;
 	all->nadmin -= s->http.admin;
 	COUNT(connections, -1);
-	count_end(s);
+	if (all->draining && !s->http.admin && all->cutting)
+		COUNT(connections_cut, 1);
+	else if (all->draining && !s->http.admin)
+		COUNT(connections_drained, 1);
 	if (all->gone != NULL)
 		all->gone(all);
 }

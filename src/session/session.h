@@ -144,9 +144,6 @@ void session_timer_update(struct session *s);
  */
 bool admission_ask(struct session *s, const struct http_env *env);
 
-/* s is over: harmless if it was not counted. */
-void admission_end(struct session *s);
-
 /* True if a protocol is in use, or its first bytes are awaited. */
 static inline bool session_speaks(const struct session *s)
 {

@@ -166,7 +166,12 @@ static int program_run(const char *name, char **argv, char **env)
 	return rc;
 }
 
-int program_exec(const struct program *p, const char *const *variables)
+/*
+ * Replaces this process by the present program argv[0], found like by a shell. variables: at most
+ * VARIABLES times "NAME=value" and a NULL, added to the environment. Variables for a single process
+ * (LISTEN_PID and the like) are removed, and WATCHDOG_PID becomes this one. -errno.
+ */
+static int program_exec(const struct program *p, const char *const *variables)
 {
 	static char watchdog[40];
 	char **env = program_copy(p->env);
