@@ -9,7 +9,8 @@
 #include "base/slice.h"
 
 /* Writes h2d's key for a word of another server: "ssl_certificate is certificate in section tls". A
- * word with several rows takes that of section. false: the word has no row, and buf is unchanged. */
+ * word with several rows takes that of section. false: the word has no row, and buf is unchanged.
+ */
 bool conf_foreign_word(const char *section, struct slice word, char *buf, size_t size);
 
 /* The cure for another server's value of one of h2d's keys; NULL: none. */

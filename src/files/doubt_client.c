@@ -224,7 +224,7 @@ void doubt_client_add(struct doubt_client *c, int fd)
 
 int doubt_client_init(struct doubt_client *c, struct loop *loop)
 {
-	int fds[2], rc = doubt_pair(fds);
+	int fds[2], rc = scm_pair(fds);
 
 	*c = (struct doubt_client){ .loop = loop, .answer = -1 };
 	list_init(&c->asked);

@@ -3,56 +3,24 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-union one_fd {
-	struct cmsghdr align;
-	char buf[CMSG_SPACE(sizeof(int))];
-};
-
-int doubt_pair(int fds[2])
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
-		return -errno;
-	return 0;
-}
-
 int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answer)
 {
-	union one_fd control = { 0 };
+	union scm_control control;
 	char buf[sizeof(*msg) + PATH_MAX];
 	struct iovec iov = { .iov_base = buf, .iov_len = sizeof(*msg) + path.n };
-	struct msghdr mh = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.buf,
-		.msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
 	if (path.n >= PATH_MAX)
 		return -ENAMETOOLONG;
 	memcpy(buf, msg, sizeof(*msg));
 	memcpy(buf + sizeof(*msg), path.p, path.n);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &answer, sizeof(int));
+	scm_attach(&mh, &control, &answer, 1);
 	n = TEMP_FAILURE_RETRY(sendmsg(fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT));
 	return n < 0 ? -errno : 0;
-}
-
-static int take_fd(struct msghdr *mh)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
-	int fd = -1;
-
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(int));
-	return fd;
 }
 
 bool doubt_is_shut(int fd)
@@ -64,7 +32,7 @@ bool doubt_is_shut(int fd)
 
 int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 {
-	union one_fd control;
+	union scm_control control;
 	struct iovec iov[] = {
 		{ .iov_base = msg, .iov_len = sizeof(*msg) },
 		{ .iov_base = path, .iov_len = PATH_MAX - 1 },
@@ -72,7 +40,8 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 	struct msghdr mh = { .msg_iov = iov,
 		.msg_iovlen = 2,
 		.msg_control = control.buf,
-		.msg_controllen = sizeof(control.buf) };
+		/* Not CMSG_SPACE: its padding has room for a second descriptor. */
+		.msg_controllen = CMSG_LEN(sizeof(int)) };
 	ssize_t n;
 
 	n = TEMP_FAILURE_RETRY(recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
@@ -81,7 +50,7 @@ int doubt_recv(int fd, struct doubt_msg *msg, char path[PATH_MAX], int *answer)
 		return -errno;
 	if (n == 0 && doubt_is_shut(fd))
 		return 0;
-	*answer = take_fd(&mh);
+	*answer = scm_take(&mh);
 	if ((mh.msg_flags & MSG_TRUNC) == 0 && n > (ssize_t)sizeof(*msg)) {
 		size_t len = (size_t)n - sizeof(*msg);
 

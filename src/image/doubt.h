@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/scm.h"
 #include "base/slice.h"
 
 /* Precedes the path, which begins with "/" and does not end in one. */
@@ -17,9 +18,6 @@ struct doubt_msg {
 	uint64_t id;       /* the worker's own: returned in the answer */
 	uint64_t dev, ino; /* of the root: its number may change in a reload */
 };
-
-/* Two equal ends, non-blocking and close-on-exec. 0, or -errno. */
-int doubt_pair(int fds[2]);
 
 /* answer is sent along and stays the caller's. 0, -EAGAIN if the queue is full, -errno. */
 int doubt_send(int fd, const struct doubt_msg *msg, struct slice path, int answer);

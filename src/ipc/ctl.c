@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,13 +33,6 @@ union ctl_control {
 	char buf[CMSG_SPACE(RECV_FDS * sizeof(int))];
 };
 
-int ctl_pair(int fds[2])
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
-		return -errno;
-	return 0;
-}
-
 int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds)
 {
 	union ctl_control control;
@@ -50,19 +42,8 @@ int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds)
 	ssize_t n;
 
 	H2D_ASSERT(nfds >= 0 && nfds <= CTL_FDS_MAX);
-	if (nfds > 0) {
-		size_t bytes = (size_t)nfds * sizeof(int);
-		struct cmsghdr *c;
-
-		memset(&control, 0, sizeof(control));
-		mh.msg_control = control.buf;
-		mh.msg_controllen = CMSG_SPACE(bytes);
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(c), fds, bytes);
-	}
+	if (nfds > 0)
+		scm_attach(&mh, &control, fds, (size_t)nfds);
 	do
 		n = sendmsg(fd, &mh, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

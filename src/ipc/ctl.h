@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/cache_facts.h"
+#include "base/scm.h"
 #include "event/loop.h"
 
 enum { CTL_FDS_MAX = 64 };
@@ -59,9 +60,6 @@ struct ctl_msg {
 
 /* A listen of the configuration in a set; those after the 63rd share a bit. */
 #define CTL_LISTENER(i) (UINT64_C(1) << ((i) < 63 ? (i) : 63))
-
-/* A pair of non-blocking close-on-exec descriptors. 0, or -errno. */
-int ctl_pair(int fds[2]);
 
 /*
  * Sends msg and nfds descriptors, which stay the caller's. 0, -EAGAIN when the queue is full,

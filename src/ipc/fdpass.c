@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/scm.h"
 
 /* The content of a message; of a unix peer only the family. */
 struct wire {
@@ -25,17 +26,12 @@ struct wire {
 	} peer;
 };
 
-union control {
-	struct cmsghdr align;
-	char buf[CMSG_SPACE(sizeof(int))];
-};
-
 /* One call's messages, and the memory of their headers. */
 struct batch {
 	struct mmsghdr headers[FDPASS_MAX];
 	struct iovec iov[FDPASS_MAX];
 	struct wire wire[FDPASS_MAX];
-	union control control[FDPASS_MAX];
+	union scm_control control[FDPASS_MAX];
 };
 
 static void batch_init(struct batch *b, unsigned n)
@@ -62,18 +58,6 @@ static void write_wire(struct wire *w, const struct fdpass *c)
 	memcpy(&w->peer, &c->peer.storage, w->peer_len);
 }
 
-static void attach(struct msghdr *mh, union control *control, int fd)
-{
-	struct cmsghdr *c;
-
-	memset(control, 0, sizeof(*control));
-	c = CMSG_FIRSTHDR(mh);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-}
-
 int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 {
 	struct batch b;
@@ -83,7 +67,7 @@ int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 	batch_init(&b, n);
 	for (unsigned i = 0; i < n; i++) {
 		write_wire(&b.wire[i], &conns[i]);
-		attach(&b.headers[i].msg_hdr, &b.control[i], conns[i].fd);
+		scm_attach(&b.headers[i].msg_hdr, &b.control[i], &conns[i].fd, 1);
 	}
 	do
 		rc = sendmmsg(fd, b.headers, n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -92,18 +76,6 @@ int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
-
-/* The message's descriptor, -1: none. There is no room for a second. */
-static int take_fd(struct msghdr *mh)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(mh);
-	int fd = -1;
-
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len >= CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
 
 static bool read_wire(struct fdpass *c, const struct wire *w)
 {
@@ -125,7 +97,7 @@ static void read_one(struct fdpass *c, struct mmsghdr *m, const struct wire *w)
 	bool whole =
 		m->msg_len == sizeof(*w) && (m->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
 
-	*c = (struct fdpass){ .fd = take_fd(&m->msg_hdr) };
+	*c = (struct fdpass){ .fd = scm_take(&m->msg_hdr) };
 	if (whole && read_wire(c, w))
 		return;
 	if (c->fd >= 0)

@@ -1,6 +1,6 @@
 /*
  * fdpass: connections on their way from the acceptor to a worker, over an inbox: one pair
- * (ctl_pair()) per worker slot, one message per connection, its descriptor attached (unix(7)). The
+ * (scm_pair()) per worker slot, one message per connection, its descriptor attached (unix(7)). The
  * kernel alone owns a waiting connection, so it outlives both processes as long as any process
  * holds the receiving end. The functions keep no state and never block.
  */

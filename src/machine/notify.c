@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/scm.h"
 
 enum { FDS_MAX = 253 }; /* SCM_MAX_FD */
 
@@ -41,14 +41,8 @@ static ssize_t send_all(int fd, const struct sockaddr_un *to, socklen_t len, str
 		.msg_iov = &text,
 		.msg_iovlen = 1 };
 
-	if (n > 0) {
-		control.head = (struct cmsghdr){ .cmsg_len = CMSG_LEN(n * sizeof(*fds)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(&control.head), fds, n * sizeof(*fds));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(*fds));
-	}
+	if (n > 0)
+		scm_attach(&msg, &control, fds, n);
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 

@@ -34,7 +34,7 @@ void doubts_mend(struct gen *g)
 {
 	int fds[2];
 
-	if (g->doubts[0] < 0 || !doubt_is_shut(g->doubts[0]) || doubt_pair(fds) < 0)
+	if (g->doubts[0] < 0 || !doubt_is_shut(g->doubts[0]) || scm_pair(fds) < 0)
 		return;
 	log_error("the socket for change reports to the keeper was shut down; replacing it: a "
 		  "worker may be compromised");

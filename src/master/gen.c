@@ -64,7 +64,7 @@ static int open_inboxes(struct inboxes *in, unsigned n)
 	if (in->ends == NULL)
 		return -ENOMEM;
 	while (in->n < n && rc == 0) {
-		rc = ctl_pair(in->ends[in->n]);
+		rc = scm_pair(in->ends[in->n]);
 		in->n += rc == 0;
 	}
 	if (rc < 0)
@@ -122,7 +122,7 @@ struct gen *gen_new(const struct conf_override *ov, const struct child_kind *kin
 		fault(ctx, &(struct conf_pos){ 0 }, "out of memory");
 		goto failed;
 	}
-	rc = g->conf->cache.max_size > 0 ? doubt_pair(g->doubts) : 0;
+	rc = g->conf->cache.max_size > 0 ? scm_pair(g->doubts) : 0;
 	if (rc == 0 && g->conf->dispatch == DISPATCH_ACCEPTOR)
 		rc = open_inboxes(&g->inboxes, g->nworkers);
 	if (rc < 0) {

@@ -31,7 +31,7 @@ enum gen_state {
  * loses waiting ones, and workers of the next generation read on.
  */
 struct inboxes {
-	int (*ends)[2]; /* of ctl_pair(); the second -1: only the acceptor sends */
+	int (*ends)[2]; /* of scm_pair(); the second -1: only the acceptor sends */
 	unsigned n;     /* 0: none */
 	uint32_t first; /* identity of the first, the others follow */
 };

@@ -292,7 +292,7 @@ static _Noreturn void child_main(const struct child *c, int ctl)
 pid_t spawn(struct child *c, int *ctl)
 {
 	int ends[2];
-	int rc = ctl_pair(ends);
+	int rc = scm_pair(ends);
 	pid_t pid;
 
 	if (rc < 0)

@@ -71,7 +71,7 @@ static void begin_upgrade(struct master *m)
 	struct passed p = { 0 };
 	char *variable = NULL;
 
-	if (doubt_pair(m->doubts.pair) == 0 && gather_passed(m, &p))
+	if (scm_pair(m->doubts.pair) == 0 && gather_passed(m, &p))
 		variable = describe_self(m);
 	if (variable != NULL)
 		upgrade_begin(&m->upgrade, m->given.program, &p, variable);

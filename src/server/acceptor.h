@@ -58,7 +58,7 @@ int acceptor_balance_pick(struct acceptor_balance *b, const struct acceptor_choi
 enum { ACCEPTOR_CREDITS = FDPASS_MAX };
 
 struct acceptor_inbox {
-	int ends[2];                    /* of ctl_pair() */
+	int ends[2];                    /* of scm_pair() */
 	struct board_worker behind;     /* its reader; the slot is NULL without one */
 	uint32_t sent;                  /* connections for it so far, with unsent ones */
 	unsigned bound;                 /* the most that can wait, whatever the worker reports */

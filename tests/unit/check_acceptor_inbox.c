@@ -20,7 +20,7 @@ UNIT_SETUP(setup)
 {
 	memset(&in, 0, sizeof(in));
 	memset(&worker, 0, sizeof(worker));
-	ck_assert_int_eq(ctl_pair(in.ends), 0);
+	ck_assert_int_eq(scm_pair(in.ends), 0);
 	worker.state = BOARD_UP;
 	acceptor_inbox_behind(&in, (struct board_worker){ &worker, 1 });
 }

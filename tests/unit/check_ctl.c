@@ -35,7 +35,7 @@ static void on_gone(struct ctl_link *l)
 
 UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(ctl_pair(pair), 0);
+	ck_assert_int_eq(scm_pair(pair), 0);
 	link_end = (struct ctl_link){ .message = on_message, .gone = on_gone };
 	ck_assert_int_eq(ctl_link_open(&link_end, &loop, pair[1]), 0);
 }

@@ -132,7 +132,7 @@ TEST_EACH(an_inbox, 2)
 	struct dispatch *d;
 	int pair[2];
 
-	ck_assert_int_eq(ctl_pair(pair), 0);
+	ck_assert_int_eq(scm_pair(pair), 0);
 	host.inbox = pair[0];
 	host.patient = _i == 1;
 	host.room = room;

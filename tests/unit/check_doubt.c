@@ -29,7 +29,7 @@ static void start(struct unit_keeper *k, bool replaces)
 {
 	int fds[2];
 
-	ck_assert_int_eq(ctl_pair(fds), 0);
+	ck_assert_int_eq(scm_pair(fds), 0);
 	k->ctl = fds[0];
 	fflush(NULL);
 	k->pid = fork();
@@ -106,7 +106,7 @@ UNIT_SETUP(unit_start)
 {
 	ck_assert_int_eq(doubt_client_init(&client, &loop), 0);
 	for (int i = 0; i < KEEPERS; i++)
-		ck_assert_int_eq(doubt_pair(keepers[i].doubts), 0);
+		ck_assert_int_eq(scm_pair(keepers[i].doubts), 0);
 }
 
 UNIT_TEARDOWN(unit_end)

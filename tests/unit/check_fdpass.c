@@ -14,7 +14,7 @@ static int inbox[2];
 
 UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(ctl_pair(inbox), 0);
+	ck_assert_int_eq(scm_pair(inbox), 0);
 }
 
 UNIT_TEARDOWN(teardown)

@@ -34,7 +34,7 @@ static void start(uint64_t max_size)
 	facts = (struct cache_facts){ .v = { [CACHE_FACT_pending] = 1 } };
 	free(head);
 	head = NULL;
-	ck_assert_int_eq(ctl_pair(fds), 0);
+	ck_assert_int_eq(scm_pair(fds), 0);
 	ctl = fds[0];
 	fflush(NULL);
 	keeper = fork();

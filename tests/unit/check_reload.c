@@ -52,7 +52,7 @@ static pid_t fake_spawn(struct child *c, int *ctl)
 	if (spawn_error != 0)
 		return spawn_error;
 	ck_assert_uint_lt(nfakes, PROCESSES);
-	ck_assert_int_eq(ctl_pair(ends), 0);
+	ck_assert_int_eq(scm_pair(ends), 0);
 	fakes[nfakes] = (struct fake){ c, c->kind->name, c->slot, c->gen->number, ends[1], 0 };
 	*ctl = ends[0];
 	return (pid_t)(FIRST_PID + nfakes++);

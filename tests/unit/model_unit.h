@@ -155,7 +155,7 @@ static pid_t fake_spawn(struct child *c, int *ctl)
 {
 	int ends[2];
 
-	if (nprocesses == PROCESSES || ctl_pair(ends) < 0)
+	if (nprocesses == PROCESSES || scm_pair(ends) < 0)
 		return -EAGAIN;
 	processes[nprocesses] = (struct process){ .place = c,
 		.side = side_of(c->gen->master),
