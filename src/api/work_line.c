@@ -53,18 +53,6 @@ static void count_waiting(int n)
 	COUNT(offload_queued, n);
 }
 
-static void wait_for_turn(struct work_line *line, struct work_turn *t, struct account *a)
-{
-	line_join(&line->line, &t->turn, a, NULL);
-	count_waiting(1);
-	COUNT(limit_handler_threads, 1);
-	if (a != NULL)
-		log_peer(LEVEL_INFO,
-			"client %s: holds %u of %u handler threads; its further work waits",
-			ADDR_HOST(&a->client), (unsigned)a->parts[ACCOUNT_THREADS].held,
-			(unsigned)line->line.budget.max);
-}
-
 static void in_thread(struct job *j)
 {
 	struct work_turn *t = LIST_ENTRY(j, struct work_turn, job);
@@ -119,7 +107,14 @@ int work_line_join(struct work_line *line, struct work_turn *t, struct account *
 	t->job.owner = account;
 	if (line_is_free(&line->line, account))
 		return work_line_begin(t);
-	wait_for_turn(line, t, account);
+	line_join(&line->line, &t->turn, account, NULL);
+	count_waiting(1);
+	COUNT(limit_handler_threads, 1);
+	if (account != NULL)
+		log_peer(LEVEL_INFO,
+			"client %s: holds %u of %u handler threads; its further work waits",
+			ADDR_HOST(&account->client), (unsigned)account->parts[ACCOUNT_THREADS].held,
+			(unsigned)line->line.budget.max);
 	return 0;
 }
 

@@ -120,16 +120,6 @@ static void check_balance(const struct conf *conf, struct conf_faults *faults)
 		conf_balance_name(conf_balance(conf)));
 }
 
-static void check_group(
-	const struct conf_listen *l, const struct addr *addr, struct conf_faults *faults)
-{
-	if (addr->sa.sa_family != AF_UNIX)
-		conf_fault(faults, &l->socket_group_at, "socket-group needs a unix: listener");
-	else if (getgrnam(l->socket_group) == NULL)
-		conf_fault(faults, &l->socket_group_at, "socket-group \"%.200s\" does not exist",
-			l->socket_group);
-}
-
 /* The fault of a title with more than an address, else why. */
 static const char *wrong_title(const char *title, const char *why)
 {
@@ -163,8 +153,14 @@ static void check_listen(
 			l->address, conf->listens[j].at.file, conf->listens[j].at.line);
 		break;
 	}
-	if (l->socket_group != NULL && *l->socket_group != '\0')
-		check_group(l, &addrs[i], faults);
+	if (l->socket_group != NULL && *l->socket_group != '\0') {
+		if (addrs[i].sa.sa_family != AF_UNIX)
+			conf_fault(
+				faults, &l->socket_group_at, "socket-group needs a unix: listener");
+		else if (getgrnam(l->socket_group) == NULL)
+			conf_fault(faults, &l->socket_group_at,
+				"socket-group \"%.200s\" does not exist", l->socket_group);
+	}
 	if (l->haproxy_agent && (l->tls || l->admin || l->redirect_to_https || l->proxy_protocol))
 		conf_fault(faults, &l->haproxy_agent_at, "haproxy-agent = true needs %s = false",
 			l->tls                 ? "tls"
@@ -272,24 +268,11 @@ static void check_client_ca(struct conf_server_tls *tls, struct conf_faults *fau
 	conf_path_readable("client-crl", &tls->client_crl, &tls->client_crl_at, faults);
 }
 
-/* A listener needs a certificate, any. */
-static void check_listens_tls(struct conf *conf, struct conf_faults *faults)
-{
-	const struct conf_listen *l = NULL;
-
-	for (unsigned i = 0; i < conf->nlistens && l == NULL; i++)
-		if (conf->listens[i].tls)
-			l = &conf->listens[i];
-	if (l == NULL || faults->lost || conf_has_certificate(conf))
-		return;
-	conf_fault(
-		faults, &l->at, "tls = true needs certificate and certificate-key in section tls");
-}
-
 static void check_tls(struct conf *conf, struct conf_faults *faults)
 {
 	struct conf_tls *tls = &conf->tls;
 	const struct conf_pos *at = tls->at.file != NULL ? &tls->at : &conf_command_line;
+	const struct conf_listen *l = NULL;
 
 	check_pairs(PAIRS(tls), at, faults);
 	if (tls->protocols.v != NULL && tls->protocols.n == 0) {
@@ -302,7 +285,13 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 		check_pairs(PAIRS(of), &of->at, faults);
 		check_client_ca(of, faults);
 	}
-	check_listens_tls(conf, faults);
+	/* A listener needs a certificate, any. */
+	for (unsigned i = 0; i < conf->nlistens && l == NULL; i++)
+		if (conf->listens[i].tls)
+			l = &conf->listens[i];
+	if (l != NULL && !faults->lost && !conf_has_certificate(conf))
+		conf_fault(faults, &l->at,
+			"tls = true needs certificate and certificate-key in section tls");
 }
 
 /* The target of redirect-to-https must exist. */

@@ -379,18 +379,6 @@ void *conf_table_get(void *owner, const struct conf_section *section, unsigned i
 	return (void *)(uintptr_t)conf_table_peek(owner, section, i);
 }
 
-static void *section_grow(struct arena *arena, void *owner, const struct conf_section *section)
-{
-	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
-	char **first = (char **)(void *)((char *)owner + section->where);
-	char *v = arena_grow(arena, *first, *n, section->size);
-
-	if (v == NULL)
-		return NULL;
-	*first = v;
-	return v + (*n)++ * section->size;
-}
-
 bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_section *section)
 {
 	const struct conf_section *inner;
@@ -407,10 +395,15 @@ bool conf_table_defaults(struct arena *arena, void *obj, const struct conf_secti
 
 void *conf_table_add(struct arena *arena, void *owner, const struct conf_section *section)
 {
-	void *obj = section_grow(arena, owner, section);
+	unsigned *n = (unsigned *)(void *)((char *)owner + section->count);
+	char **first = (char **)(void *)((char *)owner + section->where);
+	char *v = arena_grow(arena, *first, *n, section->size);
+	void *obj;
 
-	if (obj == NULL)
+	if (v == NULL)
 		return NULL;
+	*first = v;
+	obj = v + (*n)++ * section->size;
 	*(char **)obj = conf_none;
 	return conf_table_defaults(arena, obj, section) ? obj : NULL;
 }

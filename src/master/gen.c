@@ -308,15 +308,6 @@ static unsigned count_slots(const struct gen *g, const struct sockets_entry *e)
 	return g->state == GEN_SERVE ? e->kept : e->listener.nslots;
 }
 
-static struct worker_listener *listeners_new(const struct gen *g)
-{
-	unsigned max = 1;
-
-	for (unsigned i = 0; i < g->conf->nlistens; i++)
-		max += g->sockets[i] != NULL ? g->sockets[i]->listener.nslots : 0;
-	return calloc(max, sizeof(struct worker_listener));
-}
-
 /* Socket k of listen i; -1: that listener without a socket. */
 static struct worker_listener listener_of(const struct gen *g, unsigned i, int k)
 {
@@ -374,13 +365,18 @@ static unsigned acceptor_listeners(const struct gen *g, struct worker_listener *
 
 struct worker_listener *gen_listeners(const struct child *c, unsigned *n)
 {
-	struct worker_listener *out = listeners_new(c->gen);
+	const struct gen *g = c->gen;
+	struct worker_listener *out;
+	unsigned max = 1;
 
+	for (unsigned i = 0; i < g->conf->nlistens; i++)
+		max += g->sockets[i] != NULL ? g->sockets[i]->listener.nslots : 0;
+	out = calloc(max, sizeof(*out));
 	*n = 0;
 	if (out != NULL && c->kind->gets & CHILD_INBOXES)
-		*n = acceptor_listeners(c->gen, out);
+		*n = acceptor_listeners(g, out);
 	else if (out != NULL && c->kind->gets & CHILD_LISTENERS)
-		*n = worker_listeners(c->gen, c->slot, out);
+		*n = worker_listeners(g, c->slot, out);
 	return out;
 }
 

@@ -273,16 +273,6 @@ static int start_processes(struct gen *g)
 	return 0;
 }
 
-static void reload_adopt(struct master *m, struct gen *g)
-{
-	g->master = m;
-	doubts_inherit(g);
-	launch_init(g, &m->processes.env);
-	list_append(&m->gens.all, &g->node);
-	m->gens.n++;
-	m->starting = g;
-}
-
 static void bring_up(struct gen *g)
 {
 	struct master *m = g->master;
@@ -375,7 +365,12 @@ void reload_begin(struct master *m)
 		reload_finish(m, false);
 		return;
 	}
-	reload_adopt(m, g);
+	g->master = m;
+	doubts_inherit(g);
+	launch_init(g, &m->processes.env);
+	list_append(&m->gens.all, &g->node);
+	m->gens.n++;
+	m->starting = g;
 	if (m->current == NULL) {
 		log_to(g->logs.error);
 		log_max = (enum log_level)g->conf->log_level;

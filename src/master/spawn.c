@@ -258,17 +258,6 @@ static int spawn_run(const struct child *c, int ctl)
 	return c->kind->run(&gifts);
 }
 
-/* Removes private keys of all generations except keep (NULL: all) from this process's memory. */
-static void forget_keys(const struct master *m, const struct gen *keep)
-{
-	LIST_FOREACH(node, &m->gens.all) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
-		if (g != keep)
-			certs_fini(&g->resources.certs);
-	}
-}
-
 static _Noreturn void child_main(const struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
@@ -282,7 +271,13 @@ static _Noreturn void child_main(const struct child *c, int ctl)
 	ctl_lines_to(ctl);
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
-	forget_keys(g->master, has_keys ? g : NULL);
+	/* Private keys of other generations, or of all, leave this process's memory. */
+	LIST_FOREACH(node, &g->master->gens.all) {
+		struct gen *other = LIST_ENTRY(node, struct gen, node);
+
+		if (!has_keys || other != g)
+			certs_fini(&other->resources.certs);
+	}
 	if (!has_keys)
 		tls_tickets_forget();
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */

@@ -317,21 +317,11 @@ static void on_go(struct upgrade *u)
 	reload_commit(m->starting);
 }
 
-static void describe_outcome(struct master *m)
-{
-	uint64_t ms = (clock_read_us() - m->build.begun_us) / 1000;
-	char text[128];
-
-	snprintf(text, sizeof(text), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms",
-		(int)m->upgrade.pid, (int)getpid(), ms);
-	log_notice("%s", text);
-	status_add(&m->outcome.next, text);
-}
-
 static void on_bye(struct upgrade *u, const char *text)
 {
 	struct master *m = master_of(u);
 	unsigned long wished = text != NULL ? strtoul(text, NULL, 10) : 0;
+	char said[128];
 
 	if (text == NULL)
 		log_warn("upgrade: process %d sent no final message", (int)u->pid);
@@ -341,7 +331,10 @@ static void on_bye(struct upgrade *u, const char *text)
 	sockets_store(&m->sockets);
 	m->pidfile.mine = m->pidfile.path != NULL;
 	doubts_forget(m);
-	describe_outcome(m);
+	snprintf(said, sizeof(said), "upgraded: pid %d \u2192 %d in %" PRIu64 " ms",
+		(int)m->upgrade.pid, (int)getpid(), (clock_read_us() - m->build.begun_us) / 1000);
+	log_notice("%s", said);
+	status_add(&m->outcome.next, said);
 	m->outcome.next.upgrade = m->outcome.last.running;
 	m->outcome.next.upgraded = true;
 	reload_finish(m, true);

@@ -194,21 +194,16 @@ static void add_socket(struct filter *f)
 		seccomp_add(f, SCMP_ACT_ERRNO(EPERM), "socket");
 }
 
-static void add_more(struct filter *f)
-{
-	for (unsigned i = 0; i < f->s->nmore; i++) {
-		if (seccomp_syscall_resolve_name(f->s->more[i]) == __NR_SCMP_ERROR)
-			log_warn("sandbox: syscalls: no call %s", f->s->more[i]);
-		seccomp_add(f, SCMP_ACT_ALLOW, f->s->more[i]);
-	}
-}
-
 static void add_all(struct filter *f)
 {
 	for (size_t i = 0; i < LENGTH(calls); i++)
 		if (calls[i].who & f->s->calls)
 			seccomp_add(f, SCMP_ACT_ALLOW, calls[i].name);
-	add_more(f);
+	for (unsigned i = 0; i < f->s->nmore; i++) {
+		if (seccomp_syscall_resolve_name(f->s->more[i]) == __NR_SCMP_ERROR)
+			log_warn("sandbox: syscalls: no call %s", f->s->more[i]);
+		seccomp_add(f, SCMP_ACT_ALLOW, f->s->more[i]);
+	}
 	add_only(f);
 	add_conditional(f);
 	add_socket(f);

@@ -11,19 +11,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static int set_skip(struct access_logs_way *way, const struct conf_list *paths)
-{
-	struct slice *v = calloc(paths->n + 1, sizeof(*v));
-
-	if (v == NULL)
-		return -1;
-	for (unsigned i = 0; i < paths->n; i++)
-		v[i] = slice_str(paths->v[i]);
-	way->skip = v;
-	way->nskip = paths->n;
-	return 0;
-}
-
 static int set_ways(struct access_logs *l, const struct conf *conf)
 {
 	struct conf_access_logs all;
@@ -33,14 +20,18 @@ static int set_ways(struct access_logs *l, const struct conf *conf)
 	for (unsigned i = 0; i <= conf->nservers; i++) {
 		struct conf_access_log as = conf_access_log(conf, &all, i);
 		struct access_logs_way *way = &l->ways[i];
+		struct slice *v;
 
 		way->log = as.log >= 0 ? &l->v[as.log] : NULL;
 		way->format = as.format;
 		way->anonymous = as.anonymous;
 		l->timed |= way->log != NULL &&
 			    (way->format == ACCESS_JSON || way->format == ACCESS_SHORT);
-		if (set_skip(way, as.skip) < 0)
+		way->skip = v = calloc(as.skip->n + 1, sizeof(*v));
+		if (v == NULL)
 			return -1;
+		for (; way->nskip < as.skip->n; way->nskip++)
+			v[way->nskip] = slice_str(as.skip->v[way->nskip]);
 	}
 	return 0;
 }

@@ -208,20 +208,13 @@ static void index_patterns(struct reading *r)
 		r->all->by_prefix = prefix_index_make(v, n);
 }
 
-static unsigned count_lines(const char *text)
-{
-	unsigned n = 1;
-
-	for (; (text = strchr(text, '\n')) != NULL; text++)
-		n++;
-	return n;
-}
-
 /* Room for all lines; false: memory is out. */
 static bool redirect_room(struct reading *r)
 {
-	unsigned n = count_lines(r->rest), nslots = 16;
+	unsigned n = 1, nslots = 16;
 
+	for (const char *p = r->rest; (p = strchr(p, '\n')) != NULL; p++)
+		n++;
 	while (nslots < 2 * n)
 		nslots *= 2;
 	r->all = site_maker_room(r->m, 1, sizeof(*r->all));

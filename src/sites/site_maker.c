@@ -148,16 +148,6 @@ static void set_subjects(
 	location->subjects = subjects;
 }
 
-/* Writers must be named; a list of refused clients is not enough. */
-static bool has_writers(const struct location *location, bool public)
-{
-	bool any = public || location->auth != NULL || location->subjects != NULL;
-
-	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
-		any |= location->access->rules[i].allow;
-	return any;
-}
-
 const struct access *site_access_list(struct site_maker *m, const struct conf_list *list,
 	const char *key, enum access_use use, const struct conf_pos *at)
 {
@@ -204,7 +194,10 @@ void site_access_make(
 	if ((location->access != NULL) + (location->subjects != NULL) + (location->auth != NULL) >
 		1)
 		location->satisfy_any = p->satisfy;
-	location->writers = has_writers(location, public);
+	/* Writers must be named; a list of refused clients is not enough. */
+	location->writers = public || location->auth != NULL || location->subjects != NULL;
+	for (unsigned i = 0; location->access != NULL && i < location->access->n; i++)
+		location->writers |= location->access->rules[i].allow;
 }
 
 /* --- add-header and remove-header ------------------------------------------------------------- */
