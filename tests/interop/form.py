@@ -106,7 +106,10 @@ def network():
 
 def put_file(path, size, seed=1):
 	path.parent.mkdir(parents=True, exist_ok=True)
-	path.write_bytes(random.Random(seed).randbytes(size))
+	source = random.Random(seed)
+	with open(path, "wb") as f:
+		for at in range(0, size, MIB):
+			f.write(source.randbytes(min(MIB, size - at)))
 	return path
 
 

@@ -1,13 +1,10 @@
 """The form of a listing in browsers: uploads go on after each cut, folders keep their structure, and errors are said in words."""
 import base64
 import os
-import socket
-import subprocess
 
 import pytest
 
-import tree
-from form import (MIB, PIECE, accepts, choose, click, cut, each_browser, ends, items, kill_worker, memory,  # noqa: F401
+from form import (MIB, PIECE, choose, click, cut, each_browser, ends, items, kill_worker, memory,  # noqa: F401
 	network, put_file, reload, there, until)
 from procs import wait_for
 from test_chromium import FORM, browser, press, program, said, shown, tab_to  # noqa: F401
@@ -100,51 +97,6 @@ def test_two_tabs(h2d, browser, network, tmp_path):  # noqa: F811
 	assert line.up - path.stat().st_size < PIECE
 	click(browser, "Remove film")
 	assert items(browser) == []
-
-
-NGINX = """daemon off;  pid nginx.pid;  error_log stderr;  worker_processes 1;  %s
-events { }
-http {
-	access_log off;  client_body_temp_path t1;  proxy_temp_path t2;  fastcgi_temp_path t3;  uwsgi_temp_path t4;  scgi_temp_path t5;
-	server { listen 127.0.0.1:PORT;  location / { proxy_pass http://127.0.0.1:BACK; } }
-}
-""" % ("user root;" if os.geteuid() == 0 else "")
-HAPROXY = """defaults
-	mode http
-	timeout connect 20s
-	timeout client 60s
-	timeout server 60s
-listen h2d
-	bind 127.0.0.1:PORT
-	server h2d 127.0.0.1:BACK
-"""
-
-
-@pytest.mark.parametrize("name, conf, options, refusals", [("nginx", NGINX, ["-p", ".", "-c"], range(1, 4)),
-	("haproxy", HAPROXY, ["-db", "-f"], [0])])
-def test_through(h2d, browser, network, tmp_path, name, conf, options, refusals):  # noqa: F811
-	"""With its own limit for bodies, which is 1 MiB in nginx: a piece that it refuses is sent again in smaller ones. A worker dies."""
-	server = h2d(workers=2, server=FORM, files={"up/.keep": b""})
-	server.baseline = None
-	with socket.create_server(("127.0.0.1", 0)) as free:
-		port = free.getsockname()[1]
-	(tmp_path / "conf").write_text(conf.replace("PORT", str(port)).replace("BACK", str(server.ports["tcp"])))
-	proxy = subprocess.Popen([tree.program(name), *options, "conf"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-	try:
-		wait_for(lambda: accepts(port), said=name + " listens")
-		path = put_file(tmp_path / "large", 20 * MIB)
-		browser.open("http://127.0.0.1:%d/up/" % network(port).own)
-		choose(browser, path)
-		until(browser, lambda: there(server) > 4 * MIB)
-		kill_worker(server, None)
-		ends(browser, "1 file stored")
-		assert content(server, "large") == path.read_bytes()
-		refused = [e for e in browser.of("Network.responseReceived") if e["response"]["status"] == 413]
-		assert len(refused) in refusals, len(refused)
-		server.allow_alert("worker")
-	finally:
-		proxy.terminate()
-		proxy.wait()
 
 
 def test_other_bytes(h2d, browser, tmp_path):  # noqa: F811

@@ -1,23 +1,29 @@
-"""The upload form through cuts that need a network of its own, and a large directory.
+"""The upload form through cuts that need a network of its own, through proxies, and with a large directory.
 
-H2D_FORM_SIZE: MiB of the file, which is then cut twenty times, in every way; H2D_FORM_FILES: files of the directory.
+H2D_FORM_SIZE: MiB of each file, which is then cut twenty times, in every way; H2D_FORM_FILES: files of the directory.
 """
 import hashlib
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
+import tree
 from balancer import Namespace
-from form import PIECE, MIB, Network, choose, cut, each_browser, ends, items, kill_worker, launch, memory, reload, there, until  # noqa: F401
+from form import (MIB, PIECE, Network, accepts, choose, cut, each_browser, ends, items, kill_worker, launch, memory,  # noqa: F401
+	network, put_file, reload, there, until)
 from harness import REPORT, need_namespaces
+from procs import wait_for
 from test_chromium import FORM, said
 from uploads import folder
 
 SIZE = int(os.environ.get("H2D_FORM_SIZE", "0")) or 40
 FILES = int(os.environ.get("H2D_FORM_FILES", "0")) or 100
+HASTY = "shutdown-timeout = 1  reload-timeout = 1\n"
+LARGE = 'limits { client-max-body-size = "10G" }'
 PATIENCE = 120  # a browser tries again within 30 s
 
 
@@ -86,24 +92,20 @@ def hash_of(path):
 def test_cuts(h2d, cert, tmp_path, name):
 	"""The link is down, the server is replaced, killed and started again, the page closed: the same bytes, at most a piece twice by each."""
 	need_namespaces("-n")
-	server = h2d(workers=2, listens=("tls",), server=FORM, files={"up/.keep": b""}, conf="shutdown-timeout = 1  reload-timeout = 1\n",
-		sections='limits { client-max-body-size = "10G" }')
+	server = h2d(workers=2, listens=("tls",), server=FORM, files={"up/.keep": b""}, conf=HASTY, sections=LARGE)
 	server.baseline = None
 	server.allow_alert("worker")
-	place, path, began = Place(server), tmp_path / "film", time.monotonic()
-	with open(path, "wb") as f:
-		for _ in range(SIZE):
-			f.write(os.urandom(MIB))
+	place, path, began = Place(server), put_file(tmp_path / "film", SIZE * MIB), time.monotonic()
 	try:
-		with launch(name, tmp_path, cert, 3600, place.near) as browser:
-			place.open_and_choose(browser, path)
+		with launch(name, tmp_path, cert, 3600, place.near) as its:
+			place.open_and_choose(its, path)
 			twice = [0]
 			for i, act in enumerate(CUTS):
-				until(browser, lambda: said(browser) and there(server) > (i + 1) * SIZE * MIB // (len(CUTS) + 1), PATIENCE)
+				until(its, lambda: said(its) and there(server) > (i + 1) * SIZE * MIB // (len(CUTS) + 1), PATIENCE)
 				twice.append(place.line.up - there(server))
-				act(place, browser, path)
-			ends(browser, "1 file stored", PATIENCE)
-			assert (memory(browser), items(browser)) == ([], [])
+				act(place, its, path)
+			ends(its, "1 file stored", PATIENCE)
+			assert (memory(its), items(its)) == ([], [])
 		twice.append(place.line.up - SIZE * MIB)
 	finally:
 		place.close()
@@ -112,6 +114,58 @@ def test_cuts(h2d, cert, tmp_path, name):
 	REPORT.append("form, %s: %d MiB, %d cuts, %d s, sent twice %.1f MiB, by a cut %s MiB" % (name, SIZE, len(CUTS),
 		time.monotonic() - began, twice[-1] / MIB, " ".join("%.1f" % (n / MIB) for n in each)))
 	assert twice[-1] < len(CUTS) * PIECE, twice
+
+
+NGINX = """daemon off;  pid nginx.pid;  error_log stderr;  worker_processes 1;  %s
+events { }
+http {
+	access_log off;  client_body_temp_path t1;  proxy_temp_path t2;  fastcgi_temp_path t3;  uwsgi_temp_path t4;  scgi_temp_path t5;
+	server { listen 127.0.0.1:PORT;  location / { proxy_pass http://127.0.0.1:BACK; } }
+}
+""" % ("user root;" if os.geteuid() == 0 else "")
+HAPROXY = """defaults
+	mode http
+	timeout connect 20s
+	timeout client 60s
+	timeout server 60s
+listen h2d
+	bind 127.0.0.1:PORT
+	server h2d 127.0.0.1:BACK
+"""
+BEHIND = [kill_worker, reload, cut]
+if SIZE > 40:
+	BEHIND = (BEHIND * 7)[:20]
+
+
+@pytest.mark.parametrize("name, conf, options, refusals", [("nginx", NGINX, ["-p", ".", "-c"], range(1, 4)),
+	("haproxy", HAPROXY, ["-db", "-f"], [0])])
+def test_through(h2d, cert, network, tmp_path, name, conf, options, refusals):  # noqa: F811
+	"""Cut on both sides of it. nginx takes bodies of 1 MiB: a longer piece is refused, and sent again in smaller ones."""
+	server = h2d(workers=2, server=FORM, files={"up/.keep": b""}, conf=HASTY, sections=LARGE)
+	server.baseline = None
+	server.allow_alert("worker")
+	with socket.create_server(("127.0.0.1", 0)) as free:
+		port = free.getsockname()[1]
+	(tmp_path / "conf").write_text(conf.replace("PORT", str(port)).replace("BACK", str(server.ports["tcp"])))
+	path, began, line = put_file(tmp_path / "film", SIZE * MIB), time.monotonic(), network(port, 64 * MIB if SIZE > 40 else 16 * MIB)
+	proxy = subprocess.Popen([tree.program(name), *options, "conf"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+	try:
+		wait_for(lambda: accepts(port), said=name + " listens")
+		with launch("chromium", tmp_path, cert, 3600) as its:
+			its.open("http://127.0.0.1:%d/up/" % line.own)
+			choose(its, path)
+			for i, act in enumerate(BEHIND):
+				until(its, lambda: said(its) and there(server) > (i + 1) * SIZE * MIB // (len(BEHIND) + 1), PATIENCE)
+				act(server, line)
+			ends(its, "1 file stored", PATIENCE)
+			refused = [e for e in its.of("Network.responseReceived") if e["response"]["status"] == 413]
+	finally:
+		proxy.terminate()
+		proxy.wait()
+	assert hash_of(path) == hash_of(os.path.join(folder(server), "film"))
+	twice = line.up - SIZE * MIB
+	REPORT.append("form, %s: %d MiB, %d cuts, %d s, sent twice %.1f MiB" % (name, SIZE, len(BEHIND), time.monotonic() - began, twice / MIB))
+	assert len(refused) in refusals and twice < (len(BEHIND) + len(refused)) * PIECE, (len(refused), twice)
 
 
 def test_large_directory(h2d, each_browser, tmp_path):  # noqa: F811
