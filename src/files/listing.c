@@ -27,7 +27,8 @@
 		  "form-action 'self'; frame-ancestors 'self'")
 
 static const struct slice list_policy = LISTING_POLICY("", "");
-static const struct slice form_policy = LISTING_POLICY(" " FORM_CSS_HASH, " " FORM_JS_HASH);
+static const struct slice form_policy =
+	LISTING_POLICY(" " FORM_CSS_HASH, " " FORM_JS_HASH " " EDIT_JS_HASH);
 
 struct listing {
 	struct listing_reader reader;

@@ -386,10 +386,11 @@ static void readme(struct slice text, struct strbuf *t)
 
 /* The form for uploads into the directory: works without scripts; with them files can be dropped,
  * and each shows its progress. */
-static void form(struct slice action, struct strbuf *t)
+static void form(const struct listing_page *page, struct strbuf *t)
 {
-	strbuf_add(t, SLICE("<style>" FORM_CSS "</style>\n<form method=\"post\" action=\""));
-	strbuf_html(t, action);
+	strbuf_printf(t, "<style>%s</style>\n<form method=\"post\"%s action=\"", FORM_CSS,
+		page->drive ? " data-drive" : "");
+	strbuf_html(t, page->action);
 	strbuf_add(t, SLICE("\" enctype=\"multipart/form-data\">\n"
 			    "<label for=\"file\">Upload files</label>\n"
 			    "<input id=\"file\" name=\"file\" type=\"file\" multiple required>\n"
@@ -413,7 +414,7 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 		page_list_style);
 	heading(page->path, t);
 	if (page->action.n > 0)
-		form(page->action, t);
+		form(page, t);
 	finder(page, t);
 	strbuf_add(t, SLICE("<table>\n<thead>\n<tr>"));
 	for (enum listing_sort sort = 0; sort < LISTING_SORTS; sort++)
@@ -431,5 +432,7 @@ void listing_page_html(struct listing_page *page, struct strbuf *t)
 	archives(page->archives, t);
 	if (page->readme.n > 0)
 		readme(slice_of(page->readme.p, page->readme.n), t);
+	if (page->action.n > 0)
+		strbuf_add(t, SLICE("<script>" EDIT_JS "</script>\n"));
 	strbuf_add(t, SLICE("<script>" LIST_JS "</script>\n</main>\n</body>\n</html>\n"));
 }

@@ -27,6 +27,7 @@ struct listing_page {
 	struct slice path;   /* decoded, begins and ends with "/" */
 	struct slice action; /* of the form for uploads; n 0: none */
 	unsigned archives;   /* 1 << enum archive_kind: links to them */
+	bool drive;          /* the form's directory is one */
 	struct listing_view view;
 	struct listing_entry *entries;
 	unsigned n;

@@ -235,6 +235,7 @@ int listing_make(struct listing_text *t)
 		.path = slice_str(t->key.path),
 		.action = slice_str(t->key.action),
 		.archives = t->key.location->archives,
+		.drive = t->key.location->webdav,
 		.view = t->key.view,
 	};
 	int rc = read_dir(&t->key, &t->job, &page);

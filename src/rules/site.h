@@ -183,12 +183,14 @@ struct site {
 	bool has_root; /* it has files: root is not the empty tree */
 	const struct site_upload *uploads; /* the server's first */
 	unsigned nuploads;
-	unsigned upload_depth;                 /* of directories below one of these, and below a
-						* store-folder */
-	unsigned uploads_depth;                /* of all directories of uploads */
-	bool upload_overwrite;                 /* a file may be replaced */
-	uint64_t upload_quota;                 /* bytes of each of these; 0: no limit */
-	uint64_t upload_piece;                 /* bytes of a part of a resumable upload; 0: any */
+	unsigned upload_depth;  /* of directories below one of these, and below a
+				 * store-folder */
+	unsigned uploads_depth; /* of all directories of uploads */
+	bool upload_overwrite;  /* a file may be replaced */
+	uint64_t upload_quota;  /* bytes of each of these; 0: no limit */
+	uint64_t upload_piece;  /* bytes of a part of a resumable upload; 0: any */
+	char **upload_origins;  /* other origins: their pages may send forms */
+	unsigned nupload_origins;
 	uint64_t resume_expires;               /* seconds that an upload can be resumed; 0: never */
 	const struct redirects *redirects;     /* of single paths; NULL: none */
 	struct slice health;                   /* the path of the health check; n 0: none */

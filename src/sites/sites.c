@@ -48,6 +48,8 @@ static void make_site(
 			site->uploads_depth = site->upload_depth + 1;
 	site->upload_quota = s->upload_quota;
 	site->upload_piece = s->upload_piece;
+	site->upload_origins = s->upload_origins.v;
+	site->nupload_origins = s->upload_origins.n;
 	site->resume_expires = s->resume_expires;
 	site->redirects = redirects_file_read(m, s);
 	site->health = slice_str(s->health);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "base/counters.h"
+#include "http/ws.h"
 #include "request/handler_call.h"
+#include "request/req_client.h"
 
 /* Memory for the paths and descriptions of a form's files, with names of any legal length; the
  * request's own is left to its handler. */
@@ -187,6 +189,30 @@ static const struct err *set_up(struct store *s, struct slice name)
 		       : ERR_UPLOAD_WRITERS;
 }
 
+static struct slice header(const struct h2d_req *req, struct slice name)
+{
+	const struct field *f = field_find(req->fields, req->nfields, name);
+
+	return f != NULL ? f->value : (struct slice){ 0 };
+}
+
+/* True: a page of another site sends a form with the password that the browser has for this one.
+ * With other methods browsers ask first (Fetch, 3.2.2). */
+static bool is_foreign(const struct h2d_req *req)
+{
+	struct slice origin = header(req, SLICE("origin"));
+	struct slice from = header(req, SLICE("sec-fetch-site"));
+
+	for (unsigned i = 0; i < req->site->nupload_origins; i++)
+		if (slice_ieq(origin, slice_str(req->site->upload_origins[i])))
+			return false;
+	if (req->method != H2D_POST)
+		return false;
+	if (from.n > 0)
+		return !slice_eq(from, SLICE("same-origin")) && !slice_eq(from, SLICE("none"));
+	return origin.n > 0 && !ws_origin_same(origin, req->authority, req_client_https(req));
+}
+
 /* Checks the request; NULL: no error. */
 static const struct err *check_request(struct store *s, const struct store_call *c)
 {
@@ -206,7 +232,7 @@ static const struct err *check_request(struct store *s, const struct store_call 
 	if (err == NULL && s->plan == &store_resumable && c->token.p == NULL)
 		err = store_resume_offered(s, path);
 	if (err == NULL)
-		err = set_up(s, path);
+		err = is_foreign(s->req) ? ERR_UPLOAD_ORIGIN : set_up(s, path);
 	if (err == NULL && s->work.tree.drive)
 		err = store_path_ask(s, c->destination);
 	if (err == NULL && c->token.p != NULL)

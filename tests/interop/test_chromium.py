@@ -376,3 +376,43 @@ def test_listing(h2d, browser):
 	ask("document.querySelector('dialog button').click()")
 	wait_for(lambda: ask(shown) == [False, None], said="the end of the dialog")
 	assert not browser.console_errors()
+
+
+def test_edit(h2d, browser):
+	"""A client that may upload renames, removes and makes directories in a listing; a refusal is said in words."""
+	server = h2d(listens=("tls",), server='upload-dir = "files" upload-depth = 2 upload-public = true webdav = true autoindex = true\n'
+		'location "/files/kept" { allow-methods = {"GET"} } location "/own/" { upload-dir = "own" webdav = false }',
+		files={"own/x": "5", "own/d/x": "6", "files/a b": "1", "files/taken": "2", "files/d/x": "3", "files/kept": "4"})
+	ask = browser.evaluate
+	rows = "[...document.querySelectorAll('tbody a')].map(a => a.textContent)"
+	told = "document.querySelector('[role=alert]').textContent"
+
+	def press(text, name, answers):
+		"""Answers the questions of the button."""
+		ask("window.prompt = window.confirm = () => (%s)" % answers)
+		ask("[...document.querySelectorAll('button')].find(b => b.textContent === '%s' && b.ariaLabel.endsWith('%s')).click()" % (text, name))
+
+	browser.open(server.url("tls", "/files/"))
+	assert ask("document.querySelectorAll('td button').length") == 0
+	press("Edit", "names", "null")
+	assert ask("document.querySelectorAll('td button').length") == 8
+	press("Rename", "a b", "'b&c #1'")
+	wait_for(lambda: ask(rows) == ["..", "d/", "b&c #1", "kept", "taken"], said="the new name")
+	press("Rename", "b&c #1", "'taken'")
+	wait_for(lambda: ask(told) == "taken: this name exists", said="a refusal")
+	press("Delete", "kept", "true")
+	wait_for(lambda: ask(told) == "kept: this is not allowed", said="another refusal")
+	press("Delete", "taken", "false")
+	press("Delete", "d", "true")
+	wait_for(lambda: ask(rows) == ["..", "b&c #1", "kept", "taken"], said="the removal")
+	assert ask(told) == ""
+	press("New directory", "directory", "'.w'")
+	wait_for(lambda: ask(told) == ".w: this name is not allowed", said="a refusal")
+	press("New directory", "directory", "'né w'")
+	wait_for(lambda: ask(rows) == ["..", "né w/", "b&c #1", "kept", "taken"], said="the directory")
+	assert {"b&c #1", "kept", "né w", "taken"} == {name for name in os.listdir(os.path.join(server.root, "files")) if name[0] != "."}
+	# Without a drive only files can be removed.
+	browser.open(server.url("tls", "/own/"))
+	press("Edit", "names", "null")
+	assert ask("[...document.querySelectorAll('td button, .edit button')].map(b => b.ariaLabel)") == ["Edit names", "Delete x"]
+	assert all("responded with a status of 4" in error for error in browser.console_errors())

@@ -135,3 +135,25 @@ def test_form_digest(make):
 				assert c.request("POST", "/files", [("content-type", kind), (name, right)],
 					body).status == 201
 				assert c.request("DELETE", "/files/a").status == 204
+
+
+def test_origins(make):
+	"""A page of another site cannot send a form with the user's credentials, unless its origin is configured."""
+	server = make(server=PUBLIC + 'upload-origins = {"https://intranet.example"}\n')
+	with server.connect() as c:
+		own = "http://localhost"
+		for headers, status in (
+				([("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")], 403),
+				([("sec-fetch-site", "same-site"), ("origin", "https://www.example")], 403),
+				([("origin", "https://evil.example")], 403), ([("origin", "null")], 403),
+				([("origin", own.replace("http", "ftp"))], 403),
+				([("sec-fetch-site", "cross-site"), ("origin", "https://Intranet.example")], 201),
+				([("sec-fetch-site", "same-origin"), ("origin", own)], 201), ([("sec-fetch-site", "none")], 201),
+				([("origin", own)], 201), ([], 201)):
+			answer = post(c, [("a%d" % status, b"x")], headers=headers)
+			assert answer.status in (status, 200 if status == 201 else status), headers
+		# A browser asks before it sends another method.
+		assert c.request("PUT", "/files/b", [("origin", "https://evil.example")], b"x").status == 201
+	wait_over(server)
+	assert names(server) == ["a201", "b"]
+	server.log.wait("form of another site.s page, which upload-origins lacks")

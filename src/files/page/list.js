@@ -61,7 +61,8 @@
 	let wait, last = 0;
 	const look = async () => {
 		const url = new URL(location.href), turn = ++last;
-		url.search = new URLSearchParams(new FormData(find.form));
+		if (find)
+			url.search = new URLSearchParams(new FormData(find.form));
 		const answer = await fetch(url);
 		if (!answer.ok || turn !== last)
 			return;
@@ -74,7 +75,7 @@
 			main.querySelector(part).replaceWith(page.querySelector(part));
 		if (page.querySelector('nav'))
 			main.querySelector('table').after(page.querySelector('nav'));
-		row();
+		main.dispatchEvent(new Event('listed'));
 	};
 
 	if (find)
@@ -98,6 +99,7 @@
 	box.onclose = () => box.replaceChildren();
 	box.setAttribute('aria-label', 'Preview');
 	main.append(box);
-	main.addEventListener('listed', row); // by form.js
+	main.addEventListener('listed', row); // also by form.js
+	main.addEventListener('changed', () => look().catch(() => {})); // by edit.js
 	row();
 })();
