@@ -356,7 +356,8 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQV
 def test_listing(h2d, browser):
 	"""Names are found while one types, on other pages too; pictures have a row, and open on the page."""
 	files = {"d/%04d.txt" % i: "" for i in range(1010)}
-	server = h2d(listens=("tls",), server="autoindex = true", files={**files, **{"d/pic%d.png" % i: PIXEL for i in range(3)}})
+	server = h2d(listens=("tls",), server="autoindex = true", files={
+		**files, **{"d/pic%d.png" % i: PIXEL for i in range(3)}, "texts/a.txt": "short", "texts/b.txt": "<i>longer", "others/a": "1", "others/b": "22"})
 	browser.open(server.url("tls", "/d/"))
 	ask = browser.evaluate
 	assert ask("[document.querySelectorAll('tbody tr').length, !!document.querySelector('nav'), !document.querySelector('details')]") == \
@@ -375,6 +376,12 @@ def test_listing(h2d, browser):
 		assert ask(shown) == [True, name]
 	ask("document.querySelector('dialog button').click()")
 	wait_for(lambda: ask(shown) == [False, None], said="the end of the dialog")
+	# A text opens there, too; and the order is remembered for other directories.
+	browser.open(server.url("tls", "/texts/?sort=size&order=desc"))
+	ask("document.querySelectorAll('tbody a')[1].click()")
+	wait_for(lambda: ask("document.querySelector('dialog pre').textContent") == "<i>longer", said="the text")
+	browser.open(server.url("tls", "/others/"))
+	wait_for(lambda: ask("[...document.querySelectorAll('tbody a')].map(a => a.textContent)") == ["..", "b", "a"], said="the order")
 	assert not browser.console_errors()
 
 

@@ -1,5 +1,5 @@
-// list.js: finds names while one types, by asking for the directory anew; shows the pictures of a page in a row, and
-// pictures, sound and film in a dialog. Without it all links and the field work as well.
+// list.js: finds names while one types, by asking for the directory anew; remembers the order; shows the pictures of a
+// page in a row, and pictures, sound, film and text in a dialog. Without it all links and the field work as well.
 'use strict';
 (() => {
 	const main = document.querySelector('main'), find = main.querySelector('.find input');
@@ -8,7 +8,9 @@
 		img: /\.(avif|bmp|gif|ico|jpe?g|png|svg|webp)$/i,
 		audio: /\.(aac|flac|m4a|mp3|oga|ogg|opus|wav)$/i,
 		video: /\.(m4v|mp4|ogv|webm)$/i,
+		pre: /\.(c|conf|cpp|css|csv|diff|go|h|ini|java|js|json|log|md|patch|py|rs|sh|toml|ts|txt|xml|ya?ml)$/i,
 	};
+	const TEXT = 256 << 10, MEMORY = 'h2d order'; // bytes that are shown of a text
 	let shown = 0;
 
 	const kind = link => Object.keys(kinds).find(k => kinds[k].test(link.pathname));
@@ -16,6 +18,11 @@
 
 	const media = link => {
 		const part = document.createElement(kind(link));
+		if (part.localName === 'pre') {
+			fetch(link.href, {headers: {range: 'bytes=0-' + (TEXT - 1)}}).then(answer => answer.ok ? answer.text() : 'It cannot be read.')
+				.then(text => part.textContent = text + (text.length < TEXT ? '' : ' …'), () => {});
+			return part;
+		}
 		part.src = link.href;
 		if (part.localName === 'img')
 			part.alt = link.textContent;
@@ -59,10 +66,9 @@
 	};
 
 	let wait, last = 0;
-	const look = async () => {
+	const look = async (query = location.search) => {
 		const url = new URL(location.href), turn = ++last;
-		if (find)
-			url.search = new URLSearchParams(new FormData(find.form));
+		url.search = query;
 		const answer = await fetch(url);
 		if (!answer.ok || turn !== last)
 			return;
@@ -81,8 +87,24 @@
 	if (find)
 		find.oninput = () => {
 			clearTimeout(wait);
-			wait = setTimeout(() => look().catch(() => {}), 150);
+			wait = setTimeout(() => look(new URLSearchParams(new FormData(find.form))).catch(() => {}), 150);
 		};
+
+	// The order that was chosen last, here or in another directory.
+	const remember = () => {
+		const asked = new URLSearchParams(location.search);
+		if (asked.has('sort')) {
+			localStorage.setItem(MEMORY, new URLSearchParams({sort: asked.get('sort'), order: asked.get('order') ?? 'asc'}));
+			return;
+		}
+		for (const [name, value] of new URLSearchParams(localStorage.getItem(MEMORY) ?? '')) {
+			asked.set(name, value);
+			if (find)
+				find.form.elements[name].value = value;
+		}
+		if (asked.has('sort') && asked.get('sort') + asked.get('order') !== 'nameasc')
+			look(asked).catch(() => {});
+	};
 
 	main.addEventListener('click', e => {
 		const link = e.target.closest('tbody a, details a');
@@ -99,6 +121,11 @@
 	box.onclose = () => box.replaceChildren();
 	box.setAttribute('aria-label', 'Preview');
 	main.append(box);
+	try {
+		remember();
+	} catch {
+		// The browser keeps nothing for this site.
+	}
 	main.addEventListener('listed', row); // also by form.js
 	main.addEventListener('changed', () => look().catch(() => {})); // by edit.js
 	row();
