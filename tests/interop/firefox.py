@@ -18,7 +18,6 @@ PREFS = {
 	"dom.filesystem.pathcheck.disabled": True,  # for Directory
 	"network.captive-portal-service.enabled": False,
 	"network.connectivity-service.enabled": False,
-	"security.sandbox.content.level": 0,  # a page's process may read the directory
 	"toolkit.telemetry.enabled": False,
 }
 
