@@ -13,9 +13,9 @@ CONNECTIONS = 4096
 # What each of them answers; the rest is h2d's own.
 ASKS = ("small", "cached", "disk", "missing")
 
-# Attacks on what h2d alone has here: uploads, passwords, redirects, and images of a tree that changes.
+# Attacks on what h2d alone has here: uploads, passwords, redirects, archives, and images of a tree that changes.
 OWN = {"windows_held_by_one", "windows_held_by_many", "windows_left_over", "files_held_by_uploads", "held_streams_over_images",
-	"long_redirects", "fifo_get", "aliases_of_secrets", "wrong_passwords", "guesses_by_one", "guesses_by_many",
+	"long_redirects", "archives_held", "archives_by_many", "fifo_get", "aliases_of_secrets", "wrong_passwords", "guesses_by_one", "guesses_by_many",
 	"bodies_before_passwords", "renamed_files", "files_written_in_place", "files_that_come_and_go", "stores_through_mmap"}
 
 

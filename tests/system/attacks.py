@@ -258,6 +258,14 @@ def archives_held(t):
 
 
 @attack
+def archives_by_many(t):
+	"""Archives of names and of files, which many clients take slowly."""
+	yield from hold(t, lambda n: t.raw(source=address(n)),
+		lambda raw, n: streams(raw, [("/many/", "/still/")[n % 2] + "?archive=tar"]),
+		lambda raw, turn: raw.send(*(hf.WindowUpdateFrame(n, window_increment=1 << 15) for n in (0, 1))))
+
+
+@attack
 def unread_downloads(t):
 	"""Windows are open, but nobody reads the socket."""
 	with t.raw("tls", window=2**31 - 1) as raw:
