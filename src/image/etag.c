@@ -116,10 +116,9 @@ static int hash_fd(struct etag_hash *h, int fd, char *buf, uint64_t n)
 	int rc = etag_hash_begin(h);
 
 	for (uint64_t at = 0; rc == 0 && at < n;) {
-		ssize_t got = pread(fd, buf, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
+		size_t piece = n - at < PIECE ? (size_t)(n - at) : PIECE;
+		ssize_t got = TEMP_FAILURE_RETRY(pread(fd, buf, piece, (off_t)at));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : -EAGAIN;
 		rc = etag_hash_add(h, buf, (size_t)got);

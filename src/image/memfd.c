@@ -50,10 +50,8 @@ int memfd_write(int fd, const void *p, size_t n, off_t at)
 	const char *from = p;
 
 	while (n > 0) {
-		ssize_t w = pwrite(fd, from, n, at);
+		ssize_t w = TEMP_FAILURE_RETRY(pwrite(fd, from, n, at));
 
-		if (w < 0 && errno == EINTR)
-			continue;
 		if (w <= 0)
 			return w < 0 ? -errno : -EIO;
 		from += w;
@@ -68,10 +66,8 @@ int memfd_read(int fd, void *p, size_t n, off_t at)
 	char *to = p;
 
 	while (n > 0) {
-		ssize_t got = pread(fd, to, n, at);
+		ssize_t got = TEMP_FAILURE_RETRY(pread(fd, to, n, at));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : -EAGAIN;
 		to += got;

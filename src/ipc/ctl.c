@@ -44,9 +44,7 @@ int ctl_send(int fd, const struct ctl_msg *msg, const int *fds, int nfds)
 	H2D_ASSERT(nfds >= 0 && nfds <= CTL_FDS_MAX);
 	if (nfds > 0)
 		scm_attach(&mh, &control, fds, (size_t)nfds);
-	do
-		n = sendmsg(fd, &mh, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(sendmsg(fd, &mh, MSG_NOSIGNAL));
 	return n < 0 ? -errno : 0;
 }
 

@@ -69,9 +69,7 @@ int fdpass_send(int fd, const struct fdpass *conns, unsigned n)
 		write_wire(&b.wire[i], &conns[i]);
 		scm_attach(&b.headers[i].msg_hdr, &b.control[i], &conns[i].fd, 1);
 	}
-	do
-		rc = sendmmsg(fd, b.headers, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (rc < 0 && errno == EINTR);
+	rc = (int)TEMP_FAILURE_RETRY(sendmmsg(fd, b.headers, n, MSG_NOSIGNAL | MSG_DONTWAIT));
 	return rc < 0 ? -errno : rc;
 }
 
@@ -113,9 +111,8 @@ int fdpass_recv(int fd, struct fdpass *conns, unsigned max)
 
 	H2D_ASSERT(n > 0);
 	batch_init(&b, n);
-	do
-		rc = recvmmsg(fd, b.headers, n, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, NULL);
-	while (rc < 0 && errno == EINTR);
+	rc = (int)TEMP_FAILURE_RETRY(
+		recvmmsg(fd, b.headers, n, MSG_CMSG_CLOEXEC | MSG_DONTWAIT, NULL));
 	if (rc < 0)
 		return -errno;
 	for (int i = 0; i < rc; i++) {

@@ -41,10 +41,8 @@ void status_add(struct status *s, const char *line)
 static int write_all(int fd, const char *p, size_t n)
 {
 	while (n > 0) {
-		ssize_t done = write(fd, p, n);
+		ssize_t done = TEMP_FAILURE_RETRY(write(fd, p, n));
 
-		if (done < 0 && errno == EINTR)
-			continue;
 		if (done < 0)
 			return -errno;
 		p += done;

@@ -160,11 +160,8 @@ struct rules {
 static void allow(void *ctx, const char *path, unsigned rights)
 {
 	struct rules *r = ctx;
-	int fd, rc;
+	int fd = (int)TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC)), rc;
 
-	do
-		fd = open(path, O_PATH | O_CLOEXEC);
-	while (fd < 0 && errno == EINTR);
 	/* A missing or unreadable path cannot be allowed; the start has warned. */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES ||
 			      errno == ENAMETOOLONG))

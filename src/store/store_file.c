@@ -116,10 +116,8 @@ int store_file_adopt(struct store_file *f, int fd, struct slice name, const char
 static int write_all(int fd, struct iovec *v, int n)
 {
 	while (n > 0) {
-		ssize_t done = writev(fd, v, n);
+		ssize_t done = TEMP_FAILURE_RETRY(writev(fd, v, n));
 
-		if (done < 0 && errno == EINTR)
-			continue;
 		if (done < 0)
 			return -errno;
 		for (; n > 0 && (size_t)done >= v->iov_len; v++, n--)

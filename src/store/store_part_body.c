@@ -136,10 +136,9 @@ static int read_to(struct store_work *w, char *buf, uint64_t end)
 	int rc = 0;
 
 	while (rc == 0 && p->hashed < end) {
-		ssize_t n = pread(w->last->fd, buf, READ_PIECE, (off_t)p->hashed);
+		ssize_t n =
+			TEMP_FAILURE_RETRY(pread(w->last->fd, buf, READ_PIECE, (off_t)p->hashed));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 		rc = store_sum_add(&w->last->sum, buf, (size_t)n);
