@@ -279,9 +279,8 @@ void websockets_drain(struct websockets *all)
 {
 	if (all == NULL)
 		return;
-	LIST_FOREACH(node, &all->all)
-		websocket_close(LIST_ENTRY(node, struct websocket, node), WS_GOING_AWAY,
-			(struct slice){ 0 });
+	LIST_EACH(struct websocket, ws, node, &all->all)
+		websocket_close(ws, WS_GOING_AWAY, (struct slice){ 0 });
 }
 
 /* --- the calls of handlers -------------------------------------------------------------------- */

@@ -129,8 +129,7 @@ static struct auth_check *most_failed(
 {
 	struct auth_check *most = NULL;
 
-	LIST_FOREACH(node, &queue->checks) {
-		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
+	LIST_EACH(struct auth_check, c, node, &queue->checks) {
 		unsigned failures = auth_client_failures(c->client, c->user);
 
 		if (c->state != AUTH_CHECK_LINE || failures <= n ||
@@ -167,9 +166,7 @@ static bool may_wait(const struct auth_check *c)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &c->queue->checks) {
-		const struct auth_check *other = LIST_ENTRY(node, struct auth_check, node);
-
+	LIST_EACH(const struct auth_check, other, node, &c->queue->checks) {
 		if (other->state != AUTH_CHECK_DELAY)
 			continue;
 		if (other->client == c->client && other->user == c->user)

@@ -335,12 +335,9 @@ static struct auth_check *check_new(struct auth_queue *queue, const struct auth 
 
 static struct auth_check *same_check(struct auth_queue *queue, const uint8_t key[VERDICT_KEY])
 {
-	LIST_FOREACH(node, &queue->checks) {
-		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
-
+	LIST_EACH(struct auth_check, c, node, &queue->checks)
 		if (memcmp(c->verdict.key, key, VERDICT_KEY) == 0)
 			return c;
-	}
 	return NULL;
 }
 

@@ -13,10 +13,13 @@ struct list {
 
 #define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-/* Walks l; the current node may be removed in the body, its neighbours may not. */
-#define LIST_FOREACH(node, l) \
-	for (struct list *node = (l)->next, *node##_next = node->next; node != (l); \
-		node = node##_next, node##_next = node->next)
+/* Walks the objects whose member is a node of l; the current one may be removed in the body, its
+ * neighbours may not. */
+#define LIST_EACH(type, item, member, l) \
+	for (type *item = LIST_ENTRY((l)->next, type, member), \
+		  *item##_next = LIST_ENTRY(item->member.next, type, member); \
+		&item->member != (l); \
+		item = item##_next, item##_next = LIST_ENTRY(item->member.next, type, member))
 
 static inline void list_init(struct list *l)
 {

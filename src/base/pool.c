@@ -93,12 +93,12 @@ void pool_fini(struct pool *pool)
 
 void pools_trim(void)
 {
-	LIST_FOREACH(node, &pools)
-		trim(LIST_ENTRY(node, struct pool, node));
+	LIST_EACH(struct pool, p, node, &pools)
+		trim(p);
 }
 
 void pools_fini(void)
 {
-	LIST_FOREACH(node, &pools)
-		pool_fini(LIST_ENTRY(node, struct pool, node));
+	LIST_EACH(struct pool, p, node, &pools)
+		pool_fini(p);
 }

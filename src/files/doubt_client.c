@@ -99,9 +99,7 @@ static void finish_doubt(struct doubt *d)
 /* done() may ask and cancel. */
 static bool finish_one_answered(struct doubt_client *c)
 {
-	LIST_FOREACH(node, &c->asked) {
-		struct doubt *d = LIST_ENTRY(node, struct doubt, node);
-
+	LIST_EACH(struct doubt, d, node, &c->asked) {
 		if (d->waits != 0)
 			continue;
 		COUNT(doubts_answered, 1);
@@ -117,9 +115,7 @@ static void take_farewell(struct doubt_client *c, struct doubt_keeper *k)
 	uint8_t others = (uint8_t) ~(1U << (k - c->keepers));
 
 	k->gone_ms = 0;
-	LIST_FOREACH(node, &c->asked) {
-		struct doubt *d = LIST_ENTRY(node, struct doubt, node);
-
+	LIST_EACH(struct doubt, d, node, &c->asked) {
 		d->waits &= others;
 		d->unsent &= others;
 	}
@@ -130,9 +126,7 @@ static void take_farewell(struct doubt_client *c, struct doubt_keeper *k)
 /* Answers come in the order of the doubts, so it is among the first. */
 static void take_answer(struct doubt_client *c, uint64_t id)
 {
-	LIST_FOREACH(node, &c->asked) {
-		struct doubt *d = LIST_ENTRY(node, struct doubt, node);
-
+	LIST_EACH(struct doubt, d, node, &c->asked) {
 		if (d->id != id / DOUBT_KEEPERS)
 			continue;
 		d->waits &= (uint8_t) ~(1U << id % DOUBT_KEEPERS);
@@ -160,17 +154,16 @@ static void on_due(struct timer *t)
 {
 	struct doubt_client *c = LIST_ENTRY(t, struct doubt_client, due);
 	uint64_t now = clock_now_ms();
-	struct doubt *d;
 
 	while (!list_empty(&c->asked)) {
-		d = LIST_ENTRY(c->asked.next, struct doubt, node);
+		struct doubt *d = LIST_ENTRY(c->asked.next, struct doubt, node);
+
 		if (d->due_ms > now)
 			break;
 		COUNT(doubts_timed_out, 1);
 		finish_doubt(d);
 	}
-	LIST_FOREACH(node, &c->asked) {
-		d = LIST_ENTRY(node, struct doubt, node);
+	LIST_EACH(struct doubt, d, node, &c->asked) {
 		send_unsent(c, d);
 		arm_doubt(c, d, now);
 	}

@@ -291,11 +291,9 @@ void files_free(struct files **fp)
 		return;
 	*fp = NULL;
 	/* Images still being mapped by a thread lose their owner. */
-	LIST_FOREACH(node, &f->mapping) {
-		struct image_map *v = LIST_ENTRY(node, struct image_map, node);
-
+	LIST_EACH(struct image_map, v, node, &f->mapping) {
 		v->owner = v->all = NULL;
-		list_remove(node);
+		list_remove(&v->node);
 	}
 	image_map_close(&f->image);
 	segment_maps_fini(&f->segments);

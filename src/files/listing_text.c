@@ -48,8 +48,8 @@ static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 {
 	if (conn == NULL)
 		return t->room;
-	LIST_FOREACH(node, &t->readers)
-		if (reader_of(node)->conn == conn)
+	LIST_EACH(struct listing_reader, r, node, &t->readers)
+		if (r->conn == conn)
 			return t->room;
 	return 0;
 }
@@ -57,12 +57,9 @@ static size_t weight(const struct listing_text *t, const struct http_conn *conn)
 static void let_go(struct listing_text *t, const struct http_conn *conn)
 {
 	t->held = true;
-	LIST_FOREACH(node, &t->readers) {
-		struct listing_reader *r = reader_of(node);
-
+	LIST_EACH(struct listing_reader, r, node, &t->readers)
 		if ((conn == NULL || r->conn == conn) && r->let_go(r))
 			listing_text_leave(r);
-	}
 	t->held = false;
 }
 
@@ -71,10 +68,9 @@ static void make_room(const struct listing_text *t, const struct http_conn *conn
 {
 	size_t have = t->room;
 
-	LIST_FOREACH(node, &t->all->pages)
-		have += weight(LIST_ENTRY(node, struct listing_text, node), conn);
-	LIST_FOREACH(node, &t->all->pages) {
-		struct listing_text *other = LIST_ENTRY(node, struct listing_text, node);
+	LIST_EACH(const struct listing_text, other, node, &t->all->pages)
+		have += weight(other, conn);
+	LIST_EACH(struct listing_text, other, node, &t->all->pages) {
 		size_t before = weight(other, conn);
 
 		if (have <= share)
@@ -156,25 +152,19 @@ static bool same_key(const struct listing_key *a, const struct listing_key *b)
 /* True if t is the first of its connection in line, so that its turn is the earliest. */
 static bool is_next(const struct listing_text *t)
 {
-	LIST_FOREACH(node, &t->all->wanted) {
-		const struct listing_text *other = LIST_ENTRY(node, struct listing_text, node);
-
+	LIST_EACH(const struct listing_text, other, node, &t->all->wanted)
 		if (other->job.owner == t->job.owner)
 			return other == t;
-	}
 	return false;
 }
 
 /* A text that no thread has begun: its content will be later than now. */
 static struct listing_text *find_text(struct listings *all, const struct listing_reader *r)
 {
-	LIST_FOREACH(node, &all->wanted) {
-		struct listing_text *t = LIST_ENTRY(node, struct listing_text, node);
-
+	LIST_EACH(struct listing_text, t, node, &all->wanted)
 		if (!__atomic_load_n(&t->begun, __ATOMIC_SEQ_CST) && same_key(&t->key, &r->key) &&
 			(t->job.owner == r->conn || is_next(t)))
 			return t;
-	}
 	return NULL;
 }
 

@@ -164,21 +164,16 @@ static bool take_back(struct places *all, struct place *p)
 /* A lent place of the connection whose peer takes no bytes. NULL: none. */
 static struct place *resting(const struct place_share *s)
 {
-	LIST_FOREACH(node, &s->lent) {
-		struct place *p = LIST_ENTRY(node, struct place, node);
-
+	LIST_EACH(struct place, p, node, &s->lent)
 		if (p->state == PLACE_RESTS)
 			return p;
-	}
 	return NULL;
 }
 
 /* NULL: account's client (NULL: none's) has lent none. */
 static struct place *first_lent(struct places *all, struct account *account)
 {
-	LIST_FOREACH(node, line_lent(&all->files, account)) {
-		struct place *p = LIST_ENTRY(node, struct place, turn.node);
-
+	LIST_EACH(struct place, p, turn.node, line_lent(&all->files, account)) {
 		/* Unless its first read is imminent: its peer takes no bytes, of it or of all. */
 		if (!p->unread || p->state == PLACE_RESTS ||
 			clock_ms() - p->turn.used_ms >= PLACES_UNREAD_MS)
@@ -360,13 +355,10 @@ static struct place *slowest(struct places *all)
 	struct place *found = NULL;
 	uint64_t least = PLACES_BUSY;
 
-	LIST_FOREACH(node, &all->uploads.holders) {
-		const struct account_part *part = LIST_ENTRY(node, struct account_part, node);
-
+	LIST_EACH(const struct account_part, part, node, &all->uploads.holders) {
 		if (part->held < most->parts[ACCOUNT_UPLOADS].held)
 			continue;
-		LIST_FOREACH(upload, &part->lent) {
-			struct place *p = LIST_ENTRY(upload, struct place, turn.node);
+		LIST_EACH(struct place, p, turn.node, &part->lent) {
 			uint64_t r = rate(p);
 
 			if (r < least) {

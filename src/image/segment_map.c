@@ -36,12 +36,10 @@ void segment_maps_init(struct segment_maps *all, struct offload *o)
 
 void segment_maps_fini(struct segment_maps *all)
 {
-	LIST_FOREACH(node, &all->all) {
-		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
-
+	LIST_EACH(struct segment_map, s, node, &all->all) {
 		count_copied(s, -(int64_t)s->copied);
 		s->of = NULL;
-		list_remove(node);
+		list_remove(&s->node);
 	}
 }
 
@@ -146,9 +144,7 @@ struct segment_map *segment_map_new(int fd, const char **fault)
 
 static struct segment_map *find_segment(struct segment_maps *all, dev_t dev, ino_t ino)
 {
-	LIST_FOREACH(node, &all->all) {
-		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
-
+	LIST_EACH(struct segment_map, s, node, &all->all) {
 		if (s->dev != dev || s->ino != ino || s->gone || s->pages != NULL)
 			continue;
 		ref_get(&s->ref);
@@ -269,12 +265,9 @@ struct lender *orphans_due(struct segment_maps *all, uint64_t now_ms)
 	static struct lender lender = { .needs = needs };
 	bool any = false;
 
-	LIST_FOREACH(node, &all->all) {
-		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
-
+	LIST_EACH(struct segment_map, s, node, &all->all)
 		if (s->last != NULL && !s->copying && now_ms - s->orphan_ms >= ORPHAN_MS)
 			any |= begin_asking(s);
-	}
 	return any ? &lender : NULL;
 }
 
@@ -364,9 +357,7 @@ static void copy_orphan(struct segment_map *s)
 
 void orphans_copy(struct segment_maps *all)
 {
-	LIST_FOREACH(node, &all->all) {
-		struct segment_map *s = LIST_ENTRY(node, struct segment_map, node);
-
+	LIST_EACH(struct segment_map, s, node, &all->all) {
 		if (!in_question(s))
 			continue;
 		if (s->refused)

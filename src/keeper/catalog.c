@@ -189,10 +189,10 @@ static void mark(struct catalog *c, const struct catalog_file *f)
 
 static void mark_below(struct catalog *c, const struct catalog_dir *d)
 {
-	LIST_FOREACH(node, &d->files)
-		mark(c, LIST_ENTRY(node, struct catalog_file, sibling));
-	LIST_FOREACH(node, &d->dirs)
-		mark_below(c, LIST_ENTRY(node, struct catalog_dir, sibling));
+	LIST_EACH(struct catalog_file, f, sibling, &d->files)
+		mark(c, f);
+	LIST_EACH(struct catalog_dir, below, sibling, &d->dirs)
+		mark_below(c, below);
 }
 
 void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
@@ -243,10 +243,10 @@ void catalog_doubt(struct catalog *c, struct catalog_file *f)
 
 void catalog_doubt_below(struct catalog *c, struct catalog_dir *d)
 {
-	LIST_FOREACH(node, &d->files)
-		catalog_doubt(c, LIST_ENTRY(node, struct catalog_file, sibling));
-	LIST_FOREACH(node, &d->dirs)
-		catalog_doubt_below(c, LIST_ENTRY(node, struct catalog_dir, sibling));
+	LIST_EACH(struct catalog_file, f, sibling, &d->files)
+		catalog_doubt(c, f);
+	LIST_EACH(struct catalog_dir, below, sibling, &d->dirs)
+		catalog_doubt_below(c, below);
 }
 
 /* --- coming and going ------------------------------------------------------------------------- */

@@ -360,18 +360,12 @@ static void end_dir(struct scan *s)
 	struct catalog_dir *d = s->dir;
 
 	close_dir(s);
-	LIST_FOREACH(node, &d->files) {
-		struct catalog_file *f = LIST_ENTRY(node, struct catalog_file, sibling);
-
+	LIST_EACH(struct catalog_file, f, sibling, &d->files)
 		if (f->seen != d->pass)
 			catalog_remove(s->catalog, f);
-	}
-	LIST_FOREACH(node, &d->dirs) {
-		struct catalog_dir *sub = LIST_ENTRY(node, struct catalog_dir, sibling);
-
+	LIST_EACH(struct catalog_dir, sub, sibling, &d->dirs)
 		if (sub->seen != d->pass)
 			forget_dir(s, sub);
-	}
 }
 
 bool scan_step(struct scan *s)

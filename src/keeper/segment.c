@@ -74,9 +74,7 @@ static void free_unused(struct segments *s, struct segment *g)
 void segments_fini(struct segments *s)
 {
 	s->open = NULL;
-	LIST_FOREACH(node, &s->all) {
-		struct segment *g = LIST_ENTRY(node, struct segment, node);
-
+	LIST_EACH(struct segment, g, node, &s->all) {
 		H2D_ASSERT(list_empty(&g->bodies));
 		segment_free(s, g);
 	}
@@ -110,11 +108,8 @@ static unsigned in_use(const struct segments *s)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &s->all) {
-		const struct segment *g = LIST_ENTRY(node, struct segment, node);
-
+	LIST_EACH(const struct segment, g, node, &s->all)
 		n += g == s->open || !list_empty(&g->bodies);
-	}
 	return n;
 }
 
@@ -247,8 +242,7 @@ static struct segment *worst(const struct segments *s, uint64_t moved)
 	bool many = in_use(s) >= IMAGE_SEGMENTS - SPARE;
 	struct segment *found = NULL;
 
-	LIST_FOREACH(node, &s->all) {
-		struct segment *g = LIST_ENTRY(node, struct segment, node);
+	LIST_EACH(struct segment, g, node, &s->all) {
 		bool dead = g->live < g->used / 4 * 3;
 		bool small = written > 0 && g->live <= written && g->live + written <= s->size;
 
@@ -266,8 +260,7 @@ static struct segment *worst(const struct segments *s, uint64_t moved)
 
 static int move(struct segments *s, struct segment *g, void *buf, struct pause *pause)
 {
-	LIST_FOREACH(node, &g->bodies) {
-		struct segment_body *b = LIST_ENTRY(node, struct segment_body, node);
+	LIST_EACH(struct segment_body, b, node, &g->bodies) {
 		uint64_t at;
 		int rc = segments_read(b, buf);
 
@@ -359,9 +352,7 @@ unsigned segments_hold_used(struct segments *s, struct segment **held)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &s->all) {
-		struct segment *g = LIST_ENTRY(node, struct segment, node);
-
+	LIST_EACH(struct segment, g, node, &s->all) {
 		if (list_empty(&g->bodies))
 			continue;
 		H2D_ASSERT(n < IMAGE_SEGMENTS);

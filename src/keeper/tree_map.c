@@ -227,9 +227,7 @@ void tree_map_tie(struct tree_map *m, struct tree_dir *dir, struct tree_mark *ma
 	if (dir->mark != NULL)
 		drop_children(m, dir);
 	untie(m, dir);
-	LIST_FOREACH(node, &mark->dirs) {
-		struct tree_dir *other = LIST_ENTRY(node, struct tree_dir, of_mark);
-
+	LIST_EACH(struct tree_dir, other, of_mark, &mark->dirs) {
 		if (other->root != dir->root)
 			continue;
 		if (!leads_to(other, dir))

@@ -167,9 +167,7 @@ static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 		w->lost = true;
 	if (mark == NULL || w->lost)
 		return;
-	LIST_FOREACH(node, &mark->dirs) {
-		struct tree_dir *dir = LIST_ENTRY(node, struct tree_dir, of_mark);
-
+	LIST_EACH(struct tree_dir, dir, of_mark, &mark->dirs) {
 		if (ev->len == 0)
 			on_self(w, dir, ev->mask);
 		else if (ev->mask & IN_ISDIR)
@@ -178,8 +176,8 @@ static void on_event(struct tree_watch *w, const struct inotify_event *ev)
 			tell_of(w, TREE_FILE, dir, ev->name);
 	}
 	if (ev->mask & IN_IGNORED) { /* the directory was deleted, or its file system unmounted */
-		LIST_FOREACH(node, &mark->dirs)
-			tree_map_drop(&w->map, LIST_ENTRY(node, struct tree_dir, of_mark));
+		LIST_EACH(struct tree_dir, of, of_mark, &mark->dirs)
+			tree_map_drop(&w->map, of);
 		tree_map_remove_mark(&w->map, mark);
 	}
 }

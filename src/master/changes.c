@@ -33,8 +33,8 @@ static uint64_t pause_end(const struct master *m)
 {
 	unsigned draining = 0;
 
-	LIST_FOREACH(node, &m->gens.all)
-		draining += LIST_ENTRY(node, struct gen, node)->state == GEN_DRAIN;
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		draining += g->state == GEN_DRAIN;
 	if (m->changes.taken_ms == 0)
 		return 0;
 	return m->changes.taken_ms +

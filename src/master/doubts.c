@@ -8,8 +8,6 @@
 #include "image/doubt.h"
 #include "master/master_state.h"
 
-#define GEN(n) LIST_ENTRY(n, struct gen, node)
-
 void doubts_inherit(struct gen *g)
 {
 	int *inherited = g->master->doubts.pair;
@@ -24,8 +22,8 @@ void doubts_inherit(struct gen *g)
 
 void doubts_introduce(const struct master *m)
 {
-	LIST_FOREACH(node, &m->gens.all)
-		GEN_FOREACH(c, GEN(node))
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		GEN_FOREACH(c, g)
 			if (c->pid != 0 && c->kind->gets & CHILD_KEEPERS)
 				child_send(c, DUE_KEEPER);
 }
@@ -67,9 +65,9 @@ unsigned doubts_find(const struct master *m, int *fds, unsigned max)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &m->gens.all)
-		if (GEN(node)->doubts[1] >= 0 && n < max)
-			fds[n++] = GEN(node)->doubts[1];
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		if (g->doubts[1] >= 0 && n < max)
+			fds[n++] = g->doubts[1];
 	if (m->doubts.keeper >= 0 && n < max)
 		fds[n++] = m->doubts.keeper;
 	if (m->doubts.pair[1] >= 0 && n < max)

@@ -105,9 +105,7 @@ static void make_room(const struct master *m)
 	struct gen *oldest = NULL;
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &m->gens.all) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
+	LIST_EACH(struct gen, g, node, &m->gens.all) {
 		if (g->state != GEN_DRAIN || g->terminated)
 			continue;
 		if (n++ == 0)
@@ -293,9 +291,7 @@ void drain_all(struct master *m, enum drain how)
 		loop_watch(&m->loop, &m->leave.others, EPOLLIN);
 	/* Before the workers close theirs: they accept queued ones, and no more may be queued. */
 	sockets_close(&m->sockets);
-	LIST_FOREACH(node, &m->gens.all) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
+	LIST_EACH(struct gen, g, node, &m->gens.all) {
 		if (how == DRAIN_CUT)
 			drain_cut(g);
 		else if (how == DRAIN_STOP || g->state != GEN_DRAIN)
@@ -311,9 +307,9 @@ void drain_yield(struct master *m)
 	drain_all(m, DRAIN_STOP);
 	close_reign(m);
 	notify_hold(true); /* sockets closed here stay in the store */
-	LIST_FOREACH(node, &m->gens.all) {
-		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+	LIST_EACH(struct gen, g, node, &m->gens.all) {
+		GEN_FOREACH(c, g)
 			child_disown(c);
-		drain_end(LIST_ENTRY(node, struct gen, node));
+		drain_end(g);
 	}
 }

@@ -25,27 +25,21 @@ struct loan {
 	int inbox;     /* of a draining generation, until to was told; -1: none */
 };
 
-#define LOAN(n) LIST_ENTRY(n, struct loan, node)
-#define GEN(n)  LIST_ENTRY(n, struct gen, node)
-
 /* The loan of from's sockets to a neighbour in generation g (to; NULL: any); NULL: none. */
 static struct loan *loan_find(const struct gen *g, const struct child *from, const struct child *to)
 {
-	LIST_FOREACH(node, &g->loans)
-		if (LOAN(node)->from == from && (to == NULL || LOAN(node)->to == to))
-			return LOAN(node);
+	LIST_EACH(struct loan, l, node, &g->loans)
+		if (l->from == from && (to == NULL || l->to == to))
+			return l;
 	return NULL;
 }
 
 /* A loan that `to` must be told of. */
 static struct loan *find_due(const struct child *to)
 {
-	LIST_FOREACH(node, &to->gen->loans) {
-		struct loan *l = LOAN(node);
-
+	LIST_EACH(struct loan, l, node, &to->gen->loans)
 		if (l->to == to && (l->ending ? l->told > 0 : l->told < l->n))
 			return l;
-	}
 	return NULL;
 }
 
@@ -69,8 +63,8 @@ static unsigned count_borrowed(const struct child *to)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &to->gen->loans)
-		n += LOAN(node)->to == to;
+	LIST_EACH(struct loan, l, node, &to->gen->loans)
+		n += l->to == to;
 	return n;
 }
 
@@ -211,9 +205,7 @@ static void take_back(struct gen *g)
 {
 	bool any = false;
 
-	LIST_FOREACH(node, &g->loans) {
-		struct loan *l = LOAN(node);
-
+	LIST_EACH(struct loan, l, node, &g->loans) {
 		if (l->from == NULL || l->from->gen != g || l->from->state != CHILD_UP || l->ending)
 			continue;
 		l->ending = any = true;
@@ -270,9 +262,7 @@ static void offer(const struct gen *g, const struct child *from)
 
 static void offer_inboxes(const struct gen *g)
 {
-	LIST_FOREACH(node, &g->master->gens.all) {
-		const struct gen *old = GEN(node);
-
+	LIST_EACH(const struct gen, old, node, &g->master->gens.all) {
 		if (old->inboxes.n == 0 || !takes_over(g, old))
 			continue;
 		GEN_FOREACH(c, old)
@@ -283,11 +273,9 @@ static void offer_inboxes(const struct gen *g)
 
 void loan_gone(const struct gen *g)
 {
-	LIST_FOREACH(other, &g->master->gens.all)
-		LIST_FOREACH(node, &GEN(other)->loans) {
-			struct loan *l = LOAN(node);
-
-			if (l->from == NULL || l->from->gen != g || GEN(other) == g)
+	LIST_EACH(struct gen, other, node, &g->master->gens.all)
+		LIST_EACH(struct loan, l, node, &other->loans) {
+			if (l->from == NULL || l->from->gen != g || other == g)
 				continue;
 			l->from = NULL;
 			if (l->told == l->n)
@@ -313,23 +301,23 @@ void loan_offer(struct gen *g)
 
 void loan_lost(const struct child *to)
 {
-	LIST_FOREACH(node, &to->gen->loans)
-		if (LOAN(node)->to == to)
-			loan_free(LOAN(node));
+	LIST_EACH(struct loan, l, node, &to->gen->loans)
+		if (l->to == to)
+			loan_free(l);
 }
 
 void loan_again(struct child *to)
 {
-	LIST_FOREACH(node, &to->gen->loans)
-		if (LOAN(node)->to == to && !LOAN(node)->ending)
-			LOAN(node)->told = 0;
+	LIST_EACH(struct loan, l, node, &to->gen->loans)
+		if (l->to == to && !l->ending)
+			l->told = 0;
 	child_send(to, DUE_LOANS);
 }
 
 void loan_forget(struct gen *g)
 {
-	LIST_FOREACH(node, &g->loans)
-		loan_free(LOAN(node));
+	LIST_EACH(struct loan, l, node, &g->loans)
+		loan_free(l);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

@@ -29,8 +29,8 @@ enum { SECOND_MS = 1000 };
 
 static struct child *find_child(struct master *m, pid_t pid)
 {
-	LIST_FOREACH(node, &m->gens.all)
-		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		GEN_FOREACH(c, g)
 			if (c->pid == pid)
 				return c;
 	return NULL;

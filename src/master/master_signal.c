@@ -126,9 +126,7 @@ void master_signal(struct master *m, int signo)
 	enum master_wish wish;
 
 	if (signo == SIGUSR1) {
-		LIST_FOREACH(node, &m->gens.all) {
-			struct gen *g = LIST_ENTRY(node, struct gen, node);
-
+		LIST_EACH(struct gen, g, node, &m->gens.all) {
 			logs_reopen(&g->logs);
 			GEN_FOREACH(c, g)
 				if (c->pid != 0)

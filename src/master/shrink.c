@@ -23,8 +23,6 @@ enum {
 	SETTLE_MS = 1000, /* for workers to read the order to close theirs */
 };
 
-#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
-
 static unsigned surplus(const struct sockets_entry *e)
 {
 	const struct listener *l = &e->listener;
@@ -34,8 +32,8 @@ static unsigned surplus(const struct sockets_entry *e)
 
 static bool has_surplus(const struct master *m)
 {
-	LIST_FOREACH(node, &m->sockets.all)
-		if (surplus(ENTRY(node)) > 0)
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all)
+		if (surplus(e) > 0)
 			return true;
 	return false;
 }
@@ -60,9 +58,8 @@ static bool steer_away(struct master *m)
 {
 	bool all = true;
 
-	LIST_FOREACH(node, &m->sockets.all)
-		if (surplus(ENTRY(node)) > 0 &&
-			!balance_steer(m, &ENTRY(node)->listener, ENTRY(node)->needed))
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all)
+		if (surplus(e) > 0 && !balance_steer(m, &e->listener, e->needed))
 			all = false;
 	return all;
 }
@@ -86,8 +83,8 @@ static bool await_quiet(struct master *m)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &m->sockets.all)
-		n += count_queued(ENTRY(node));
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all)
+		n += count_queued(e);
 	if (n > 0 || m->shrink.quiet_from == 0)
 		m->shrink.quiet_from = clock_ms();
 	return clock_ms() - m->shrink.quiet_from >= QUIET_MS;
@@ -150,8 +147,8 @@ static void shrink_look(struct timer *t)
 		m->shrink.quiet_from = 0;
 		shrink_arm(m, LOOK_MS);
 	} else if (steer_away(m) || await_quiet(m)) {
-		LIST_FOREACH(node, &m->sockets.all)
-			close_surplus(ENTRY(node));
+		LIST_EACH(struct sockets_entry, e, node, &m->sockets.all)
+			close_surplus(e);
 		gen_send(m->current, CHILD_LISTENERS, DUE_UNLISTEN);
 		log_notice("closed the sockets of slots without a worker");
 		shrink_arm(m, SETTLE_MS);
@@ -194,8 +191,8 @@ static int attach_all(const struct master *m)
 {
 	int rc = 0;
 
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all) {
+		const struct listener *l = &e->listener;
 
 		if (!l->shared && rc == 0)
 			rc = balance_attach(m->current, l);

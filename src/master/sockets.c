@@ -13,8 +13,6 @@
 
 #include "base/log.h"
 
-#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
-
 enum { SAME_MAX = 1024 };
 
 const struct states sockets_states = {
@@ -38,9 +36,9 @@ void sockets_init(struct sockets *s)
 /* Addresses may repeat if the port is 0: each of them has its own entry. */
 static struct sockets_entry *find_free(const struct sockets *s, const struct addr *wanted)
 {
-	LIST_FOREACH(node, &s->all) {
-		if (!sockets_is_taken(ENTRY(node)) && addr_equal(&ENTRY(node)->wanted, wanted))
-			return ENTRY(node);
+	LIST_EACH(struct sockets_entry, e, node, &s->all) {
+		if (!sockets_is_taken(e) && addr_equal(&e->wanted, wanted))
+			return e;
 	}
 	return NULL;
 }
@@ -128,11 +126,11 @@ bool sockets_pass(const struct sockets *s, struct passed *p)
 {
 	char name[SOCKETS_NAME];
 
-	LIST_FOREACH(node, &s->all) {
-		const struct listener *l = &ENTRY(node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &s->all) {
+		const struct listener *l = &e->listener;
 
-		ENTRY(node)->gone = false;
-		sockets_name(ENTRY(node), name);
+		e->gone = false;
+		sockets_name(e, name);
 		for (unsigned i = 0; i < (l->shared ? 1 : l->nslots); i++)
 			if (!passed_add(p, l->fds[i], name))
 				return false;
@@ -271,19 +269,16 @@ static void untaken(struct sockets_entry *e)
 void sockets_sift(struct sockets *s, bool (*wanted)(const void *ctx, const struct addr *addr),
 	const void *ctx)
 {
-	LIST_FOREACH(node, &s->all)
-		if (ENTRY(node)->state == SOCKETS_FRESH && !ENTRY(node)->passed &&
-			!wanted(ctx, &ENTRY(node)->wanted))
-			close_entry(ENTRY(node));
+	LIST_EACH(struct sockets_entry, e, node, &s->all)
+		if (e->state == SOCKETS_FRESH && !e->passed && !wanted(ctx, &e->wanted))
+			close_entry(e);
 }
 
 void sockets_keep(struct sockets *s)
 {
 	char err[256];
 
-	LIST_FOREACH(node, &s->all) {
-		struct sockets_entry *e = ENTRY(node);
-
+	LIST_EACH(struct sockets_entry, e, node, &s->all) {
 		if (!sockets_is_taken(e)) {
 			untaken(e);
 			continue;
@@ -301,18 +296,16 @@ void sockets_keep(struct sockets *s)
 
 void sockets_store(const struct sockets *s)
 {
-	LIST_FOREACH(node, &s->all)
-		if (!ENTRY(node)->passed)
-			fdstore_put(&ENTRY(node)->listener);
+	LIST_EACH(struct sockets_entry, e, node, &s->all)
+		if (!e->passed)
+			fdstore_put(&e->listener);
 }
 
 void sockets_undo(struct sockets *s)
 {
 	char err[256];
 
-	LIST_FOREACH(node, &s->all) {
-		struct sockets_entry *e = ENTRY(node);
-
+	LIST_EACH(struct sockets_entry, e, node, &s->all) {
 		if (e->state == SOCKETS_OPENED) {
 			close_entry(e);
 		} else if (sockets_is_taken(e)) {
@@ -326,8 +319,8 @@ void sockets_undo(struct sockets *s)
 
 bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 {
-	LIST_FOREACH(node, &s->all) {
-		if (ENTRY(node) == e)
+	LIST_EACH(struct sockets_entry, other, node, &s->all) {
+		if (other == e)
 			return !e->emptied;
 	}
 	return false;
@@ -335,17 +328,15 @@ bool sockets_have(const struct sockets *s, const struct sockets_entry *e)
 
 void sockets_disown(struct sockets *s)
 {
-	LIST_FOREACH(node, &s->all)
-		ENTRY(node)->listener.mine = false;
+	LIST_EACH(struct sockets_entry, e, node, &s->all)
+		e->listener.mine = false;
 }
 
 void sockets_close(struct sockets *s)
 {
 	bool stored = false;
 
-	LIST_FOREACH(node, &s->all) {
-		struct sockets_entry *e = ENTRY(node);
-
+	LIST_EACH(struct sockets_entry, e, node, &s->all) {
 		if (e->listener.mine) {
 			stored |= !e->passed;
 			close_entry(e);
@@ -362,6 +353,6 @@ void sockets_close(struct sockets *s)
 
 void sockets_free(struct sockets *s)
 {
-	LIST_FOREACH(node, &s->all)
-		close_entry(ENTRY(node));
+	LIST_EACH(struct sockets_entry, e, node, &s->all)
+		close_entry(e);
 }

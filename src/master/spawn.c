@@ -223,9 +223,7 @@ static void forget_others(const struct child *c)
 {
 	bool any = false;
 
-	LIST_FOREACH(node, &c->gen->master->gens.all) {
-		struct gen *g = LIST_ENTRY(node, struct gen, node);
-
+	LIST_EACH(struct gen, g, node, &c->gen->master->gens.all) {
 		if (g == c->gen)
 			continue;
 		gen_resources_fini(&g->resources);
@@ -272,12 +270,9 @@ static _Noreturn void child_main(const struct child *c, int ctl)
 	log_to(g->logs.error);
 	log_max = (enum log_level)g->conf->log_level;
 	/* Private keys of other generations, or of all, leave this process's memory. */
-	LIST_FOREACH(node, &g->master->gens.all) {
-		struct gen *other = LIST_ENTRY(node, struct gen, node);
-
+	LIST_EACH(struct gen, other, node, &g->master->gens.all)
 		if (!has_keys || other != g)
 			certs_fini(&other->resources.certs);
-	}
 	if (!has_keys)
 		tls_tickets_forget();
 	/* Not _exit(): the leak check of a sanitizer build is an exit handler. */

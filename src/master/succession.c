@@ -32,8 +32,6 @@
 #define DOUBTS   "h2d/doubts" /* two: the new keeper reads the first */
 #define KEEPER   "h2d/keeper"
 
-#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
-
 static struct master *master_of(struct upgrade *u)
 {
 	return LIST_ENTRY(u, struct master, upgrade);
@@ -143,9 +141,9 @@ static void on_gone(struct upgrade *u, const char *name)
 {
 	char own[SOCKETS_NAME];
 
-	LIST_FOREACH(node, &master_of(u)->sockets.all) {
-		sockets_name(ENTRY(node), own);
-		ENTRY(node)->gone |= strcmp(own, name) == 0;
+	LIST_EACH(struct sockets_entry, e, node, &master_of(u)->sockets.all) {
+		sockets_name(e, own);
+		e->gone |= strcmp(own, name) == 0;
 	}
 }
 
@@ -196,16 +194,16 @@ static void on_taken(struct upgrade *u)
 {
 	struct master *m = master_of(u);
 
-	LIST_FOREACH(node, &m->sockets.all)
-		if (ENTRY(node)->gone)
-			fdstore_remove(&ENTRY(node)->listener);
+	LIST_EACH(struct sockets_entry, other, node, &m->sockets.all)
+		if (other->gone)
+			fdstore_remove(&other->listener);
 	notify_main_pid(u->pid);
 	notify_hold(true);
 	/* Before the workers close theirs: no process may have ours and not serve them. */
-	LIST_FOREACH(node, &m->sockets.all) {
-		struct listener *l = &ENTRY(node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all) {
+		struct listener *l = &e->listener;
 
-		l->mine &= ENTRY(node)->gone;
+		l->mine &= e->gone;
 		if (!l->mine)
 			listener_close(l);
 	}
@@ -294,9 +292,7 @@ bool succession_ready(struct master *m)
 
 	if (m->phase != MASTER_HEIR)
 		return false;
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct sockets_entry *e = ENTRY(node);
-
+	LIST_EACH(const struct sockets_entry, e, node, &m->sockets.all) {
 		if (sockets_is_taken(e) || e->passed)
 			continue;
 		sockets_name(e, name);
@@ -311,8 +307,8 @@ static void on_go(struct upgrade *u)
 	struct master *m = master_of(u);
 
 	pidfile_claim(&m->pidfile);
-	LIST_FOREACH(node, &m->sockets.all)
-		ENTRY(node)->listener.mine = sockets_is_taken(ENTRY(node)) && !ENTRY(node)->passed;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all)
+		e->listener.mine = sockets_is_taken(e) && !e->passed;
 	master_go(m, MASTER_TAKE);
 	reload_commit(m->starting);
 }

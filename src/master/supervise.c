@@ -246,8 +246,8 @@ static void supervise_show(const struct child *asker)
 	if (now - m->shared.shown_ms < BOARD_CONNS_MS)
 		return;
 	m->shared.shown_ms = now;
-	LIST_FOREACH(node, &m->gens.all) {
-		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+	LIST_EACH(struct gen, g, node, &m->gens.all) {
+		GEN_FOREACH(c, g)
 			if (c != asker && c->pid != 0 && c->kind->board)
 				child_send(c, DUE_SHOW);
 	}

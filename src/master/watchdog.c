@@ -100,8 +100,8 @@ void watchdog_second(struct master *m)
 {
 	bool fine = true;
 
-	LIST_FOREACH(node, &m->gens.all)
-		GEN_FOREACH(c, LIST_ENTRY(node, struct gen, node))
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		GEN_FOREACH(c, g)
 			fine = look_at(c) && fine;
 	if (m->current != NULL)
 		loan_offer(m->current);
@@ -112,8 +112,6 @@ void watchdog_second(struct master *m)
 }
 
 /* --- listening sockets ------------------------------------------------------------------------ */
-
-#define ENTRY(n) LIST_ENTRY(n, struct sockets_entry, node)
 
 /* The service manager, which may have it too, identifies a unix socket by its file. */
 static int mend_stored(struct sockets_entry *e, unsigned slot, char *err, size_t errsize)
@@ -152,13 +150,13 @@ void mend_second(struct master *m)
 {
 	if (!master_is_alone(m))
 		return;
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *l = &ENTRY(node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all) {
+		const struct listener *l = &e->listener;
 		unsigned n = l->shared ? 1 : l->nlistening;
 
 		for (unsigned k = 0; k < n; k++)
 			if (!listener_stands(l, k))
-				mend_one(m, ENTRY(node), k);
+				mend_one(m, e, k);
 	}
 }
 

@@ -169,8 +169,8 @@ static void h2_drain(struct proto *p, bool patient)
 			nghttp2_session_get_last_proc_stream_id(h2->session), NGHTTP2_NO_ERROR,
 			NULL, 0);
 	}
-	LIST_FOREACH(node, &h2->streams)
-		req_resume(&LIST_ENTRY(node, struct h2_stream, node)->req);
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
+		req_resume(&s->req);
 	h2->host->wake(h2->host);
 }
 
@@ -180,16 +180,16 @@ static void h2_tell(const struct proto *p, struct proto_told *told)
 
 	told->held += h2->window.held;
 	told->full = h2->window.full;
-	LIST_FOREACH(node, &h2->streams)
-		told->why[h2_stream_why(LIST_ENTRY(node, struct h2_stream, node))]++;
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
+		told->why[h2_stream_why(s)]++;
 }
 
 static void h2_ask(struct proto *p, struct lender *lender)
 {
 	struct h2 *h2 = (struct h2 *)p;
 
-	LIST_FOREACH(node, &h2->streams)
-		reply_ask(&LIST_ENTRY(node, struct h2_stream, node)->req.reply, lender);
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
+		reply_ask(&s->req.reply, lender);
 }
 
 static void h2_close(struct proto **pp)
@@ -197,8 +197,8 @@ static void h2_close(struct proto **pp)
 	struct h2 *h2 = (struct h2 *)*pp;
 
 	*pp = NULL;
-	LIST_FOREACH(node, &h2->streams)
-		h2_stream_close(LIST_ENTRY(node, struct h2_stream, node));
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
+		h2_stream_close(s);
 	window_close(&h2->window);
 	hpack_clear(&h2->hpack);
 	drop_session(h2);

@@ -141,7 +141,7 @@ const struct err *h2_look(struct proto *p, uint64_t now_ms, const struct err *la
 	if (patience_ends(&h2->patience, H2_PATIENCE_SEND, h2->sent, held ? ms : 0,
 		    h2->host->conn->timeouts.send))
 		return ERR_TIMEOUT_SEND;
-	LIST_FOREACH(node, &h2->streams)
-		look_at(LIST_ENTRY(node, struct h2_stream, node), ms, now_ms);
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
+		look_at(s, ms, now_ms);
 	return NULL;
 }

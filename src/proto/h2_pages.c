@@ -159,9 +159,7 @@ void h2_pages_look(struct h2_pages *p, uint64_t now_ms)
 
 void h2_pages_trim(void)
 {
-	LIST_FOREACH(node, &roomy) {
-		struct h2_slots *s = LIST_ENTRY(node, struct h2_slots, node);
-
+	LIST_EACH(struct h2_slots, s, node, &roomy) {
 		if (s->nfree < SLOTS) {
 			for (unsigned i = 0; i < s->nfree; i++)
 				madvise(s->mem + (size_t)s->free[i] * SLOT, SLOT, MADV_DONTNEED);

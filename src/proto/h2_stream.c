@@ -65,12 +65,9 @@ static void give_stream(struct h2_stream *s, bool eager)
 static void widened(struct h2 *h2)
 {
 	h2_window_give(h2, true);
-	LIST_FOREACH(node, &h2->streams) {
-		struct h2_stream *s = LIST_ENTRY(node, struct h2_stream, node);
-
+	LIST_EACH(struct h2_stream, s, node, &h2->streams)
 		if (window_share(&h2->window, &s->share))
 			give_stream(s, true);
-	}
 }
 
 static void h2_window_ask(struct h2 *h2)
@@ -97,9 +94,7 @@ static bool h2_window_make_way(struct h2_stream *s)
 
 	if (h2->nstreams < 2)
 		return true;
-	LIST_FOREACH(node, &h2->streams) {
-		struct h2_stream *other = LIST_ENTRY(node, struct h2_stream, node);
-
+	LIST_EACH(struct h2_stream, other, node, &h2->streams) {
 		if (!window_in_the_way(&h2->window))
 			return true;
 		if (window_lend(window_of(h2), &other->share))

@@ -99,9 +99,7 @@ static void charge_greediest(struct ahead *a, const struct ahead_part *part, uin
 	if (payer == NULL || payer == asks)
 		return;
 	err_log(ERR_AHEAD, &payer->client);
-	LIST_FOREACH(node, &a->line.lent) {
-		struct ahead_part *other = LIST_ENTRY(node, struct ahead_part, turn.node);
-
+	LIST_EACH(struct ahead_part, other, turn.node, &a->line.lent) {
 		if (other->turn.account != payer)
 			continue;
 		if (room_for(a, part, 0) >= n)

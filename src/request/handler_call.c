@@ -173,8 +173,7 @@ static struct copy *copy_find(struct list *all, struct slice s)
 {
 	if (!belonging_any(all))
 		return NULL;
-	LIST_FOREACH(node, all) {
-		struct belonging *b = LIST_ENTRY(node, struct belonging, node);
+	LIST_EACH(struct belonging, b, node, all) {
 		struct copy *c = LIST_ENTRY(b, struct copy, belonging);
 
 		if (b->leave == copy_leave && c->of.p == s.p && c->of.n == s.n)

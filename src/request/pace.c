@@ -145,9 +145,7 @@ static void on_tick(struct timer *t)
 	struct pacer *all = LIST_ENTRY(t, struct pacer, timer);
 	uint64_t now_us = clock_us();
 
-	LIST_FOREACH(node, &all->waiting) {
-		struct pace *p = LIST_ENTRY(node, struct pace, node);
-
+	LIST_EACH(struct pace, p, node, &all->waiting) {
 		if (p->due_us > now_us)
 			continue;
 		list_remove(&p->node);

@@ -56,8 +56,6 @@ struct dispatch {
 	struct list sources; /* closed ones too, until they are reused or freed at the end */
 };
 
-#define SOURCE(n) LIST_ENTRY(n, struct source, node)
-
 static bool rests(const struct source *s)
 {
 	const struct dispatch *d = s->dispatch;
@@ -124,9 +122,7 @@ static void source_failed(struct source *s, int error)
 	log_peer(LEVEL_ERROR, "%s: %s; retrying in %d ms", s->listener != NULL ? "accept" : "inbox",
 		strerror(error), RETRY_MS);
 	source_retry(s);
-	LIST_FOREACH(node, &s->dispatch->sources) {
-		struct source *other = SOURCE(node);
-
+	LIST_EACH(struct source, other, node, &s->dispatch->sources) {
 		if (!other->watch.active || other->listener == NULL || !other->listener->shared)
 			continue;
 		source_retry(other);
@@ -263,9 +259,9 @@ static struct source *source_place(struct dispatch *d)
 {
 	struct source *s;
 
-	LIST_FOREACH(node, &d->sources)
-		if (SOURCE(node)->watch.fd < 0)
-			return SOURCE(node);
+	LIST_EACH(struct source, closed, node, &d->sources)
+		if (closed->watch.fd < 0)
+			return closed;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return NULL;
@@ -294,12 +290,9 @@ static struct source *source_open(struct dispatch *d, uint32_t id, uint32_t slot
 
 static struct source *source_find(struct dispatch *d, uint32_t id, uint32_t slot)
 {
-	LIST_FOREACH(node, &d->sources) {
-		struct source *s = SOURCE(node);
-
+	LIST_EACH(struct source, s, node, &d->sources)
 		if (s->watch.fd >= 0 && s->id == id && s->slot == slot)
 			return s;
-	}
 	return NULL;
 }
 
@@ -339,16 +332,16 @@ void dispatch_unlisten(struct dispatch *d, uint32_t id, uint32_t slot)
 
 static void dispatch_go_on(struct dispatch *d)
 {
-	LIST_FOREACH(node, &d->sources)
-		source_go_on(SOURCE(node));
+	LIST_EACH(struct source, s, node, &d->sources)
+		source_go_on(s);
 }
 
 void dispatch_pause(struct dispatch *d, bool full)
 {
 	d->paused = full;
-	LIST_FOREACH(node, &d->sources)
-		if (rests(SOURCE(node)))
-			source_unwatch(SOURCE(node));
+	LIST_EACH(struct source, s, node, &d->sources)
+		if (rests(s))
+			source_unwatch(s);
 	dispatch_go_on(d);
 }
 
@@ -359,8 +352,8 @@ void dispatch_pause(struct dispatch *d, bool full)
  */
 void dispatch_look(struct dispatch *d)
 {
-	LIST_FOREACH(node, &d->sources)
-		SOURCE(node)->more |= SOURCE(node)->watch.fd >= 0 && SOURCE(node)->listener != NULL;
+	LIST_EACH(struct source, s, node, &d->sources)
+		s->more |= s->watch.fd >= 0 && s->listener != NULL;
 	dispatch_go_on(d);
 }
 
@@ -387,9 +380,9 @@ static void source_drain(struct source *s, uint64_t closing)
 void dispatch_drain(struct dispatch *d, uint64_t closing)
 {
 	d->draining = true;
-	LIST_FOREACH(node, &d->sources)
-		if (SOURCE(node)->watch.fd >= 0)
-			source_drain(SOURCE(node), closing);
+	LIST_EACH(struct source, s, node, &d->sources)
+		if (s->watch.fd >= 0)
+			source_drain(s, closing);
 }
 
 bool dispatch_busy(const struct dispatch *d)
@@ -402,9 +395,9 @@ void dispatch_stop(struct dispatch **dp)
 	struct dispatch *d = *dp;
 
 	*dp = NULL;
-	LIST_FOREACH(node, &d->sources) {
-		source_close(SOURCE(node));
-		free(SOURCE(node));
+	LIST_EACH(struct source, s, node, &d->sources) {
+		source_close(s);
+		free(s);
 	}
 	free(d);
 }

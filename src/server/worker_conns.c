@@ -74,8 +74,7 @@ static unsigned put_those(struct board_conns *t, const struct sessions *all, boo
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &all->live) {
-		struct session *s = LIST_ENTRY(node, struct session, node);
+	LIST_EACH(struct session, s, node, &all->live) {
 		struct session_look look;
 		struct board_conn *row;
 

@@ -31,25 +31,22 @@ void sessions_fini(struct sessions *all)
 void sessions_drain(struct sessions *all)
 {
 	all->draining = true;
-	LIST_FOREACH(node, &all->live)
-		session_drain(LIST_ENTRY(node, struct session, node));
+	LIST_EACH(struct session, s, node, &all->live)
+		session_drain(s);
 }
 
 void sessions_cut(struct sessions *all)
 {
 	all->draining = all->cutting = true;
-	LIST_FOREACH(node, &all->live)
-		session_kill(LIST_ENTRY(node, struct session, node));
+	LIST_EACH(struct session, s, node, &all->live)
+		session_kill(s);
 }
 
 void sessions_ask(struct sessions *all, struct lender *lender)
 {
-	LIST_FOREACH(node, &all->live) {
-		struct session *s = LIST_ENTRY(node, struct session, node);
-
+	LIST_EACH(struct session, s, node, &all->live)
 		if (!s->ops->ask(s, lender))
 			session_kill(s);
-	}
 }
 
 static void tick(struct session *s, uint64_t now_ms)
@@ -71,8 +68,8 @@ void sessions_tick(struct sessions *all)
 {
 	uint64_t now_ms = clock_ms();
 
-	LIST_FOREACH(node, &all->live)
-		tick(LIST_ENTRY(node, struct session, node), now_ms);
+	LIST_EACH(struct session, s, node, &all->live)
+		tick(s, now_ms);
 }
 
 /* --- room for others -------------------------------------------------------------------------- */
@@ -83,9 +80,7 @@ static struct session *find_leaving(const struct sessions *all)
 {
 	struct session *idle = NULL;
 
-	LIST_FOREACH(node, &all->leaving) {
-		struct session *s = LIST_ENTRY(node, struct session, idle);
-
+	LIST_EACH(struct session, s, idle, &all->leaving) {
 		if (s->state == SESSION_LINGER || s->state == SESSION_DEAD || s->protocol == NULL)
 			return s;
 		if (idle == NULL && s->ops->waits(s).wait == PROTO_IDLE)
@@ -116,9 +111,7 @@ static struct session *first_silent(const struct sessions *all)
 	struct session_look look;
 	unsigned looks = 0;
 
-	LIST_FOREACH(node, &all->silent) {
-		struct session *s = LIST_ENTRY(node, struct session, idle);
-
+	LIST_EACH(struct session, s, idle, &all->silent) {
 		if (clock_ms() - s->opened_ms < SILENT_MS || looks++ == LOOKS_MAX)
 			return NULL;
 		/* Unread bytes may be its request: then this worker was late. */

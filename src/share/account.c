@@ -127,8 +127,8 @@ void accounts_free(struct accounts **ap)
 	if (all == NULL)
 		return;
 	*ap = NULL;
-	LIST_FOREACH(node, &all->idle)
-		forget(LIST_ENTRY(node, struct account, idle));
+	LIST_EACH(struct account, a, idle, &all->idle)
+		forget(a);
 	H2D_ASSERT(all->n == 0 && all->crowd.users == 0);
 	free(all->crowd.auth);
 	free(all);
@@ -218,12 +218,9 @@ void account_close(struct account **ap)
 
 void accounts_look(struct accounts *all)
 {
-	LIST_FOREACH(node, &all->idle) {
-		struct account *a = LIST_ENTRY(node, struct account, idle);
-
+	LIST_EACH(struct account, a, idle, &all->idle)
 		if (a->keep_ms <= clock_ms())
 			forget(a);
-	}
 }
 
 unsigned accounts_count(const struct accounts *all)
@@ -293,12 +290,9 @@ struct account *budget_most(const struct budget *b)
 {
 	struct account_part *most = NULL;
 
-	LIST_FOREACH(node, &b->holders) {
-		struct account_part *part = LIST_ENTRY(node, struct account_part, node);
-
+	LIST_EACH(struct account_part, part, node, &b->holders)
 		if (most == NULL || part->held > most->held)
 			most = part;
-	}
 	return most != NULL ? LIST_ENTRY(most - b->kind, struct account, parts[0]) : NULL;
 }
 

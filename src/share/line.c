@@ -217,7 +217,7 @@ static unsigned length_of(const struct line_group *g)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &g->waits)
+	for (const struct list *at = g->waits.next; at != &g->waits; at = at->next)
 		n++;
 	return n;
 }
@@ -231,8 +231,7 @@ static struct line_group *longest_of(const struct list *clients, unsigned *n)
 {
 	struct line_group *found = NULL;
 
-	LIST_FOREACH(node, clients) {
-		struct line_group *g = LIST_ENTRY(node, struct line_group, node);
+	LIST_EACH(struct line_group, g, node, clients) {
 		unsigned length = length_of(g);
 
 		if (length <= *n)
@@ -258,11 +257,11 @@ static unsigned count_first(
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(client, clients)
-		LIST_FOREACH(node, &LIST_ENTRY(client, struct line_group, node)->waits) {
+	LIST_EACH(struct line_group, client, node, clients)
+		LIST_EACH(struct line_group, group, node, &client->waits) {
 			if (n == max)
 				return n;
-			n += is(first_of(LIST_ENTRY(node, struct line_group, node)));
+			n += is(first_of(group));
 		}
 	return n;
 }

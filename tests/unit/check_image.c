@@ -277,7 +277,7 @@ static unsigned mapped_segments(void)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &maps.all)
+	LIST_EACH(struct segment_map, s, node, &maps.all)
 		n++;
 	return n;
 }

@@ -12,9 +12,9 @@ static void expect(struct list *l, const int *ids, int n)
 {
 	int i = 0;
 
-	LIST_FOREACH(node, l) {
+	LIST_EACH(struct item, x, node, l) {
 		ck_assert_int_lt(i, n);
-		ck_assert_int_eq(LIST_ENTRY(node, struct item, node)->id, ids[i]);
+		ck_assert_int_eq(x->id, ids[i]);
 		i++;
 	}
 	ck_assert_int_eq(i, n);
@@ -63,9 +63,9 @@ TEST(remove_while_walking)
 	list_init(&l);
 	for (int i = 0; i < 5; i++)
 		list_append(&l, &it[i].node);
-	LIST_FOREACH(node, &l) {
-		if (LIST_ENTRY(node, struct item, node)->id % 2 == 0)
-			list_remove(node);
+	LIST_EACH(struct item, x, node, &l) {
+		if (x->id % 2 == 0)
+			list_remove(&x->node);
 	}
 	expect(&l, (int[]){ 1, 3 }, 2);
 }

@@ -164,14 +164,14 @@ static void check_sockets(unsigned side)
 {
 	const struct master *m = &sides[side].m;
 
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all) {
+		const struct listener *l = &e->listener;
 
 		for (unsigned k = 0; k < l->nlistening; k++)
 			check_owner(side, "a socket", k, l->fds[k]);
 	}
-	LIST_FOREACH(node, &m->gens.all)
-		check_inboxes(side, LIST_ENTRY(node, struct gen, node));
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		check_inboxes(side, g);
 	GEN_FOREACH(c, m->current)
 		if (c->kind->awaited && c->pid == 0 && !timer_armed(&c->respawn))
 			wrong("nobody starts %s %u again", c->kind->name, c->slot);
@@ -203,9 +203,7 @@ static void check_gens(const struct master *m)
 {
 	unsigned serve = 0;
 
-	LIST_FOREACH(node, &m->gens.all) {
-		const struct gen *g = LIST_ENTRY(node, struct gen, node);
-
+	LIST_EACH(const struct gen, g, node, &m->gens.all) {
 		serve += g->state == GEN_SERVE;
 		if (g->state == GEN_START && m->starting != g)
 			wrong("generation %u is built by nobody", g->number);
@@ -322,8 +320,8 @@ static void check_loans_are_over(unsigned side)
 {
 	const struct master *m = &sides[side].m;
 
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct listener *l = &LIST_ENTRY(node, struct sockets_entry, node)->listener;
+	LIST_EACH(struct sockets_entry, e, node, &m->sockets.all) {
+		const struct listener *l = &e->listener;
 
 		for (unsigned k = 0; k < l->nlistening; k++)
 			if (count_owners(side, l->fds[k]) != 1)

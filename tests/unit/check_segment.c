@@ -43,8 +43,8 @@ static unsigned in_use(void)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &store.all)
-		n += !list_empty(&LIST_ENTRY(node, struct segment, node)->bodies);
+	LIST_EACH(struct segment, g, node, &store.all)
+		n += !list_empty(&g->bodies);
 	return n;
 }
 
@@ -147,9 +147,7 @@ TEST(many_edits)
 		ck_assert_int_eq(segments_seal(&store), 0);
 		/* The image before is held until this one is there. */
 		n = 0;
-		LIST_FOREACH(node, &store.all) {
-			struct segment *g = LIST_ENTRY(node, struct segment, node);
-
+		LIST_EACH(struct segment, g, node, &store.all) {
 			if (list_empty(&g->bodies))
 				continue;
 			segment_hold(g);
@@ -224,9 +222,8 @@ TEST(takes_over)
 		ck_assert_ptr_nonnull(
 			segments_take_body(segments_take_over(&store, dup(fd), 36), &from));
 	ck_assert_ptr_null(segments_take_over(&store, dup(fd), 36));
-	LIST_FOREACH(node, &store.all) {
-		b = LIST_ENTRY(LIST_ENTRY(node, struct segment, node)->bodies.next,
-			struct segment_body, node);
+	LIST_EACH(struct segment, left, node, &store.all) {
+		b = LIST_ENTRY(left->bodies.next, struct segment_body, node);
 		segments_drop(&store, &b);
 	}
 	ck_assert_uint_eq(store.n, 0);

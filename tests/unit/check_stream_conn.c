@@ -287,7 +287,7 @@ static unsigned list_len(const struct list *l)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, l)
+	for (const struct list *at = l->next; at != l; at = at->next)
 		n++;
 	return n;
 }

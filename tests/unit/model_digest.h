@@ -54,11 +54,9 @@ static void mix_master(const struct master *m)
 	mix_timer(&m->upgrade.timer);
 	mix(m->upgrade.state | (m->upgrade.pid != 0) << 4 | m->upgrade.process.active << 5 |
 		m->upgrade.channel.active << 6);
-	LIST_FOREACH(node, &m->gens.all)
-		mix_gen(LIST_ENTRY(node, struct gen, node), m);
-	LIST_FOREACH(node, &m->sockets.all) {
-		const struct sockets_entry *e = LIST_ENTRY(node, struct sockets_entry, node);
-
+	LIST_EACH(struct gen, g, node, &m->gens.all)
+		mix_gen(g, m);
+	LIST_EACH(const struct sockets_entry, e, node, &m->sockets.all) {
 		mix(e->listener.nslots | e->listener.nlistening << 8 | e->kept << 16 |
 			e->asked << 20 | e->state << 24 | e->gone << 27 | e->listener.mine << 28);
 	}

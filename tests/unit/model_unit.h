@@ -185,9 +185,9 @@ static inline uint64_t next_timer(const struct wheel *w)
 	uint64_t next = UINT64_MAX;
 
 	for (unsigned i = 0; w->armed > 0 && i < WHEEL_LEVELS * WHEEL_SLOTS; i++)
-		LIST_FOREACH(node, &w->slots[i / WHEEL_SLOTS][i % WHEEL_SLOTS])
-			if (LIST_ENTRY(node, struct timer, node)->at < next)
-				next = LIST_ENTRY(node, struct timer, node)->at;
+		LIST_EACH(struct timer, t, node, &w->slots[i / WHEEL_SLOTS][i % WHEEL_SLOTS])
+			if (t->at < next)
+				next = t->at;
 	return next;
 }
 
