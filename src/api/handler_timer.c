@@ -88,10 +88,7 @@ void h2d_timer_stop(struct h2d_timer *t)
 
 void handler_timer_free(struct h2d_worker *w)
 {
-	while (!list_empty(&w->timers)) {
-		struct h2d_timer *t =
-			LIST_ENTRY(list_pop(&w->timers), struct h2d_timer, belonging.node);
-
+	LIST_TAKE(struct h2d_timer, t, belonging.node, &w->timers) {
 		h2d_timer_stop(t);
 		free(t);
 	}

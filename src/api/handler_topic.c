@@ -38,15 +38,12 @@ static struct list *bucket_of(struct topics *t, struct slice topic)
  * may come, meanwhile. */
 static void handler_topic_tell(struct list *bucket, struct slice topic, struct slice data)
 {
-	struct list turn, *node;
+	struct list turn;
 
 	list_init(&turn);
-	while ((node = list_pop(bucket)) != NULL)
-		list_append(&turn, node);
-	while ((node = list_pop(&turn)) != NULL) {
-		struct subscription *s = LIST_ENTRY(node, struct subscription, node);
-
-		list_append(bucket, node);
+	list_splice(&turn, bucket);
+	LIST_TAKE(struct subscription, s, node, &turn) {
+		list_append(bucket, &s->node);
 		if (topic.p == NULL || slice_eq(s->topic, topic))
 			HANDLER_CALL_DO(
 				s->req, s->fn(s->req, s->req->handler_state, data.p, data.n));

@@ -182,11 +182,7 @@ static void start_next(struct auth_queue *queue);
 /* Answers all waiting requests, and ends the check. */
 static void check_end(struct auth_check *c, enum auth_verdict verdict)
 {
-	struct list *node;
-
-	while ((node = list_pop(&c->waits)) != NULL) {
-		struct auth_wait *wait = LIST_ENTRY(node, struct auth_wait, node);
-
+	LIST_TAKE(struct auth_wait, wait, node, &c->waits) {
 		wait->check = NULL;
 		wait->retry_ms = c->retry_ms;
 		wait->fn(wait, verdict);
@@ -197,13 +193,9 @@ static void check_end(struct auth_check *c, enum auth_verdict verdict)
 static void tell_dropped(struct task *t)
 {
 	struct auth_queue *queue = LIST_ENTRY(t, struct auth_queue, tell);
-	struct list *node;
 
-	while ((node = list_pop(&queue->dropped)) != NULL) {
-		struct auth_check *c = LIST_ENTRY(node, struct auth_check, node);
-
+	LIST_TAKE(struct auth_check, c, node, &queue->dropped)
 		check_end(c, c->dropped);
-	}
 }
 
 static void check_done(struct job *j)

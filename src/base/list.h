@@ -67,6 +67,10 @@ static inline struct list *list_pop(struct list *l)
 	return node;
 }
 
+/* Takes the first object off, until the list is empty. */
+#define LIST_TAKE(type, item, member, l) \
+	for (type *item = NULL; !list_empty(l) && (item = LIST_ENTRY(list_pop(l), type, member));)
+
 /* Moves every node of from to the end of l. */
 static inline void list_splice(struct list *l, struct list *from)
 {

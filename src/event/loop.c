@@ -103,13 +103,8 @@ void loop_cancel(struct task *t)
 
 static void run_tasks(struct list *tasks)
 {
-	struct list *node;
-
-	while ((node = list_pop(tasks)) != NULL) {
-		struct task *t = LIST_ENTRY(node, struct task, node);
-
+	LIST_TAKE(struct task, t, node, tasks)
 		t->fn(t);
-	}
 }
 
 static void run_events(struct loop *l, const struct epoll_event *events, int n)

@@ -131,7 +131,6 @@ static bool put_back(struct offload *o, struct hand *h, struct job *j)
 {
 	struct line *l = &o->lines[j->class];
 	bool first = list_empty(&o->done);
-	struct list *node;
 
 	h->busy = false;
 	if (h->late) {
@@ -144,8 +143,8 @@ static bool put_back(struct offload *o, struct hand *h, struct job *j)
 	/* Jobs of this class put aside may run again. */
 	if (!list_empty(&l->aside))
 		pthread_cond_broadcast(&o->wake);
-	while ((node = list_pop(&l->aside)) != NULL)
-		list_append(lane_of(l, LIST_ENTRY(node, struct job, node)), node);
+	LIST_TAKE(struct job, aside, node, &l->aside)
+		list_append(lane_of(l, aside), &aside->node);
 	list_append(&o->done, &j->node);
 	return first;
 }
@@ -195,7 +194,7 @@ static void offload_show(struct offload *o)
 
 static void run_done(struct offload *o)
 {
-	struct list done, *node;
+	struct list done;
 	eventfd_t ignored;
 
 	eventfd_read(o->watch.fd, &ignored);
@@ -204,9 +203,7 @@ static void run_done(struct offload *o)
 	list_splice(&done, &o->done);
 	offload_show(o);
 	pthread_mutex_unlock(&o->lock);
-	while ((node = list_pop(&done)) != NULL) {
-		struct job *j = LIST_ENTRY(node, struct job, node);
-
+	LIST_TAKE(struct job, j, node, &done) {
 		H2D_ASSERT(o->pending > 0);
 		o->pending--;
 		COUNT(offload_jobs, -1);

@@ -114,7 +114,7 @@ int wheel_wait(const struct wheel *w, uint64_t now)
 
 void wheel_advance(struct wheel *w, uint64_t now)
 {
-	struct list due, *node;
+	struct list due;
 	uint64_t begins;
 	int level;
 
@@ -133,14 +133,12 @@ void wheel_advance(struct wheel *w, uint64_t now)
 			list_splice(&due, timers);
 			continue;
 		}
-		while ((node = list_pop(timers)) != NULL)
-			wheel_put(w, LIST_ENTRY(node, struct timer, node));
+		LIST_TAKE(struct timer, t, node, timers)
+			wheel_put(w, t);
 	}
 	w->now = now;
 
-	while ((node = list_pop(&due)) != NULL) {
-		struct timer *t = LIST_ENTRY(node, struct timer, node);
-
+	LIST_TAKE(struct timer, t, node, &due) {
 		w->armed--;
 		t->fn(t);
 	}

@@ -9,11 +9,6 @@
 #include "base/counters.h"
 #include "files/listing.h"
 
-static struct listing_reader *reader_of(struct list *node)
-{
-	return LIST_ENTRY(node, struct listing_reader, node);
-}
-
 void listings_init(struct listings *all, struct offload *o, unsigned codings)
 {
 	all->offload = o;
@@ -113,7 +108,7 @@ static void deliver(struct listing_reader *r, struct listing_text *t)
 static void text_made(struct job *j)
 {
 	struct listing_text *t = LIST_ENTRY(j, struct listing_text, job);
-	struct list waiting, *node;
+	struct list waiting;
 
 	t->busy = false;
 	if (list_empty(&t->readers)) {
@@ -130,8 +125,8 @@ static void text_made(struct job *j)
 	}
 	list_init(&waiting);
 	list_splice(&waiting, &t->readers);
-	while ((node = list_pop(&waiting)) != NULL)
-		deliver(reader_of(node), t);
+	LIST_TAKE(struct listing_reader, r, node, &waiting)
+		deliver(r, t);
 	t->held = false;
 	drop_if_unread(t);
 }

@@ -134,13 +134,8 @@ static __attribute__((noinline)) void call_gone(
 
 static __attribute__((noinline)) void leave_all(struct list *belongings)
 {
-	struct list *node;
-
-	while ((node = list_pop(belongings)) != NULL) {
-		struct belonging *b = LIST_ENTRY(node, struct belonging, node);
-
+	LIST_TAKE(struct belonging, b, node, belongings)
 		b->leave(b);
-	}
 }
 
 void handler_call_gone(struct h2d_req *req, const struct h2d_handler *handler)
