@@ -314,10 +314,10 @@ static void buf_release(struct ref *ref)
 /* Large ones only while there are few: slow readers keep them long. */
 static uint32_t size_for(const struct disk *d, uint64_t n)
 {
-	/* Read but unsent bytes. */
-	uint64_t held = (uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE;
-
-	if (n <= DISK_TINY || held >= DISK_BUFFERED_MAX)
+	/* Also if the read but unsent bytes exceed the worker's share of memory. */
+	if (n <= DISK_TINY ||
+		(uint64_t)d->small.live * DISK_SMALL + (uint64_t)d->large.live * DISK_LARGE >=
+			DISK_BUFFERED_MAX)
 		return DISK_TINY;
 	return n >= DISK_LARGE && d->large.live < DISK_LARGE_MAX ? DISK_LARGE : DISK_SMALL;
 }
