@@ -197,16 +197,17 @@ static struct slice header(const struct h2d_req *req, struct slice name)
 }
 
 /* True: a page of another site sends a form with the password that the browser has for this one.
- * With other methods browsers ask first (Fetch, 3.2.2). */
-static bool is_foreign(const struct h2d_req *req)
+ * With other methods, and with upload-complete, browsers ask first (Fetch, 3.2.2). */
+static bool is_foreign(const struct store *s)
 {
+	const struct h2d_req *req = s->req;
 	struct slice origin = header(req, SLICE("origin"));
 	struct slice from = header(req, SLICE("sec-fetch-site"));
 
 	for (unsigned i = 0; i < req->site->nupload_origins; i++)
 		if (slice_ieq(origin, slice_str(req->site->upload_origins[i])))
 			return false;
-	if (req->method != H2D_POST)
+	if (req->method != H2D_POST || s->plan == &store_resumable)
 		return false;
 	if (from.n > 0)
 		return !slice_eq(from, SLICE("same-origin")) && !slice_eq(from, SLICE("none"));
@@ -232,7 +233,7 @@ static const struct err *check_request(struct store *s, const struct store_call 
 	if (err == NULL && s->plan == &store_resumable && c->token.p == NULL)
 		err = store_resume_offered(s, path);
 	if (err == NULL)
-		err = is_foreign(s->req) ? ERR_UPLOAD_ORIGIN : set_up(s, path);
+		err = is_foreign(s) ? ERR_UPLOAD_ORIGIN : set_up(s, path);
 	if (err == NULL && s->work.tree.drive)
 		err = store_path_ask(s, c->destination);
 	if (err == NULL && c->token.p != NULL)

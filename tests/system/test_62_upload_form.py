@@ -154,6 +154,8 @@ def test_origins(make):
 			assert answer.status in (status, 200 if status == 201 else status), headers
 		# A browser asks before it sends another method.
 		assert c.request("PUT", "/files/b", [("origin", "https://evil.example")], b"x").status == 201
+		# And this header: the form sends it through a proxy that replaces the host.
+		assert c.request("POST", "/files/c", [("origin", "http://nas.example"), ("upload-complete", "?1")], b"x").status == 201
 	wait_over(server)
-	assert names(server) == ["a201", "b"]
+	assert names(server) == ["a201", "b", "c"]
 	server.log.wait("form of another site.s page, which upload-origins lacks")
