@@ -194,6 +194,7 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	list_init(&f->mapping);
 	listings_init(&f->listings, o, conf->codings);
 	budget_init(&f->archives, ACCOUNT_ARCHIVES, ARCHIVES_MAX, ARCHIVES_LEAST, 1);
+	budget_init(&f->lists, ACCOUNT_LISTS, LISTING_MEMORY, LISTS_LEAST, 1);
 	segment_maps_init(&f->segments, o);
 	f->segments.copied_max = ORPHAN_COPIES_MAX;
 	rc = doubt_client_init(&f->doubts, l);

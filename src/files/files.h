@@ -127,6 +127,7 @@ struct files {
 	struct disk *disk;
 	struct listings listings;
 	struct budget archives; /* under way */
+	struct budget lists;    /* bytes of lists of drives */
 	struct doubt_client doubts;
 	struct segment_maps segments;
 	struct image_map *image; /* for new requests, NULL: none */

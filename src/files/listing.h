@@ -18,6 +18,7 @@ enum {
 	/* Bytes of the pages being sent, of one connection and in all. At least one page. */
 	LISTING_SHARE = 24 << 20,
 	LISTING_MEMORY = 64 << 20,
+	LISTS_LEAST = 4 << 20, /* of lists of drives, of a client */
 };
 
 /*

@@ -68,8 +68,9 @@ struct store {
 	struct place place;
 	struct holding *holding; /* of the account that counts it; NULL: not counted */
 	struct account *account;
-	struct task pump;    /* reads the body's queue, at the end of a turn */
-	struct timer gather; /* armed while pieces wait for more */
+	struct h2d_listing listing; /* being sent; n 0: none */
+	struct task pump;           /* reads the body's queue, at the end of a turn */
+	struct timer gather;        /* armed while pieces wait for more */
 
 	struct slice to_own, to_public; /* paths of the destination; n 0: none */
 	unsigned gated; /* number of checked paths of its files, or of the destination */

@@ -158,42 +158,32 @@ static void succeed(struct store *s)
 
 /* --- a list ----------------------------------------------------------------------------------- */
 
-/* Moves it to the memory of the request; NULL: that is used up. */
-static struct h2d_listing *list_of(const struct store *s)
-{
-	const struct store_tree *t = &s->work.tree;
-	struct arena *a = &s->req->arena;
-	size_t n = t->entries.n / sizeof(struct h2d_entry);
-	struct h2d_listing *l = arena_zalloc(a, sizeof(*l));
-	struct h2d_entry *v = arena_alloc(a, t->entries.n);
-	const char *name = arena_dup(a, slice_of(t->names.p, t->names.n)).p;
-
-	if (l == NULL || v == NULL || name == NULL)
-		return NULL;
-	memcpy(v, t->entries.p, t->entries.n);
-	for (size_t i = 0; i < n; i++, name += strlen(name) + 1)
-		v[i].name = name;
-	*l = (struct h2d_listing){
-		.entries = v, .n = n, .used = t->used_bytes, .quota = s->work.quota.max
-	};
-	if (t->etag.n > 0)
-		l->etag = arena_dup(a, etag_slice(&t->etag)).p;
-	return l;
-}
-
+/* The store owns the list until the request is over: a slow client's lists count for it. */
 void store_listed(struct store *s)
 {
 	struct h2d_req *req = s->req;
-	const struct h2d_listing *l = list_of(s);
+	struct store_tree *t = &s->work.tree;
+	struct h2d_entry *v = (struct h2d_entry *)(void *)t->entries.p;
+	const char *name = t->names.p;
+	size_t size = t->entries.n + t->names.n, n = t->entries.n / sizeof(*v);
 
-	if (l == NULL) {
-		store_fail(s, store_refuse(ERR_FOLDER_LARGE));
+	if (size > budget_room(&s->files->lists, s->place.turn.account)) {
+		reply_add(req, SLICE("retry-after"), SLICE("1"));
+		store_fail(s, store_refuse(ERR_LISTS));
 		return;
 	}
+	budget_take(&s->files->lists, s->place.turn.account, size);
+	for (size_t i = 0; i < n; i++, name += strlen(name) + 1)
+		v[i].name = name;
+	s->listing = (struct h2d_listing){
+		.entries = v,
+		.n = n,
+		.etag = t->etag.n > 0 ? text(&s->arena, etag_slice(&t->etag)) : NULL,
+		.used = t->used_bytes,
+		.quota = s->work.quota.max,
+	};
 	store_go(s, STORE_ANSWER);
-	HANDLER_CALL_DO(req, s->listed(req, req->handler_state, 207, l));
-	req_unhook(req);
-	store_leave(s);
+	HANDLER_CALL_DO(req, s->listed(req, req->handler_state, 207, &s->listing));
 }
 
 /* --- the keepers' answers --------------------------------------------------------------------- */

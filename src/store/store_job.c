@@ -91,6 +91,9 @@ void store_submit(struct store *s, enum store_state state)
 static void free_all(struct store *s)
 {
 	COUNT(folders_walked, s->work.quota.walks);
+	if (s->listing.n > 0)
+		budget_give(&s->files->lists, s->place.turn.account,
+			s->work.tree.entries.n + s->work.tree.names.n);
 	if (s->work.quota.doubted)
 		store_sweep_soon();
 	store_work_free(&s->work);

@@ -235,6 +235,7 @@ const struct store_plan store_copy = {
 
 const struct store_plan store_move = {
 	.drive = true,
+	.walks = true,
 	.steps = { [STORE_BEGIN] = { store_tree_move, store_tell } },
 	.close = store_tree_close,
 };

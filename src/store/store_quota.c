@@ -276,6 +276,7 @@ int store_quota_used(struct store_quota *q, const struct store_dir *d, uint64_t 
 
 	if (rc < 0)
 		return rc;
+	bury_the_dead(q);
 	*bytes = q->head.used + q->head.held;
 	leave_head(q);
 	return 0;

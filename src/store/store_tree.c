@@ -19,7 +19,7 @@ enum {
 	ENTRIES_MAX = 50000, /* of a tree that is changed as a whole */
 	DEPTH_MAX = 20,
 	SEND_AT_ONCE = 8 << 20,
-	LIST_MAX = 3 << 20, /* bytes of a list in the memory of its request */
+	LIST_MAX = 3 << 20, /* bytes of a list */
 	OPEN = BENEATH_SAME_MOUNT | BENEATH_NO_LINKS,
 };
 
@@ -246,14 +246,27 @@ struct store_result store_tree_move(struct store_work *w)
 
 /* --- a copy ----------------------------------------------------------------------------------- */
 
+/* Counts a copied file or directory: the tree may have grown since the look. 0, or -errno. */
+static int count_copy(struct store_work *w, uint64_t size)
+{
+	uint64_t cost = store_dir_cost(size);
+
+	if (job_unwanted(w->job))
+		return -ECANCELED;
+	if (cost > w->tree.left)
+		return -EAGAIN;
+	w->tree.left -= cost;
+	return 0;
+}
+
 /* Copies up to n bytes. 0, or -errno. */
 static int copy_bytes(struct store_work *w, int from, int to, uint64_t n)
 {
 	ssize_t done = 1;
+	int rc = count_copy(w, n);
 
-	if (n > w->tree.left)
-		return -EAGAIN;
-	w->tree.left -= n;
+	if (rc < 0)
+		return rc;
 	while (n > 0 && done > 0) {
 		if (job_unwanted(w->job))
 			return -ECANCELED;
@@ -303,8 +316,10 @@ static int copy_member(void *ctx, int at, const char *name)
 static int copy_dir(struct store_work *w, int at, const char *name, int into, const char *as)
 {
 	struct copy c = { w, -1 };
-	int rc = mkdirat(into, as, STORE_FOLDER_MODE) < 0 ? -errno : 0;
+	int rc = count_copy(w, 0);
 
+	if (rc == 0)
+		rc = mkdirat(into, as, STORE_FOLDER_MODE) < 0 ? -errno : 0;
 	if (rc == 0)
 		rc = c.into = beneath_open(into, as, BENEATH_DIR | OPEN);
 	if (rc < 0)

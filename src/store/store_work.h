@@ -126,7 +126,7 @@ struct store_tree {
 	/* Results. */
 	int into;                       /* the directory to_folder; -1: not open */
 	char hidden[STORE_HIDDEN_NAME]; /* of a copy that has no place yet; "": none */
-	uint64_t left;                  /* bytes that it may still write */
+	uint64_t left;                  /* the cost that it may still add */
 	bool created;                   /* the name was free before */
 	struct strbuf entries, names;   /* of a list: struct h2d_entry, and their names */
 	struct etag etag;               /* of a listed file; n 0: none */

@@ -1,11 +1,14 @@
 """webdav: upload-dir as a drive (RFC 4918, class 1), with the rules of access and of uploads for each member and destination."""
+import collections
 import os
 import re
 import shutil
+import signal
 import subprocess
 import xml.etree.ElementTree
 
 import pytest
+from hyperframe import frame as hf
 
 from procs import wait_for
 from uploads import WAYS, connect, folder, names, put, tag_of_content, wait_over
@@ -228,6 +231,56 @@ def test_uploads(make):
 		assert u.response().status == 201
 		wait_over(server)
 		assert on_disk(server) == ["a/one", "z/b/two", "z/one"]
+
+
+def test_lists_held(make):
+	"""Lists that a client does not read count for it: it gets no more, and another one still gets its own."""
+	server = make(files={"up/%0200d" % n: b"" for n in range(10000)})
+	with server.raw(settings={hf.SettingsFrame.INITIAL_WINDOW_SIZE: 0}) as raw, server.connect(source="127.0.0.7") as c:
+		raw.send(*(raw.headers(1 + 2 * n, raw.head("/files/", "PROPFIND", [("depth", "1")])) for n in range(100)))
+		found = collections.Counter()
+		while found.total() < 100:
+			found[raw.until(lambda f: isinstance(f, hf.HeadersFrame)).fields[":status"]] += 1
+		assert set(found) == {"207", "503"} and found["207"] <= 16, found
+		assert len(find(c, "")) == 10001
+	wait_over(server)
+	with server.connect() as c:
+		assert len(find(c, "")) == 10001
+
+
+def test_moves_at_once(make):
+	"""One of two gets it."""
+	server = make()
+	with server.h1() as one, server.h1() as two:
+		for n in range(20):
+			for c, to in ((one, "x"), (two, "y")):
+				c.send("MOVE", "/files/a", [("destination", "/files/" + to)])
+			found = [c.response().status for c in (one, two)]
+			assert sorted(found) == [201, 404]
+			assert move(one, "xy"[found.index(404) - 1], "a") == 201
+	assert on_disk(server) == ["a/b/two", "a/one", "top"]
+
+
+@pytest.mark.parametrize("end", ["client", "worker", "reload"])
+def test_copy_ends(make, end):
+	"""A copy whose client or worker is gone is complete or leaves nothing, and the sum is right."""
+	server = make(DRIVE + "upload-quota = 1G\n", files={"up/a/%d" % n: b"x" for n in range(4000)})
+	asked = b'<D:propfind xmlns:D="DAV:"><D:prop><D:quota-used-bytes/></D:prop></D:propfind>'
+	with server.h1() as c:
+		c.send("COPY", "/files/a", [("destination", "/files/z")])
+		wait_for(lambda: len(names(server)) > 1, said="the copy has begun")
+		if end == "worker":
+			os.kill(server.worker_pids()[0], signal.SIGKILL)
+		elif end == "reload":
+			server.reload()
+			assert c.response().status == 201
+	wait_over(server)
+	wait_for(lambda: not [name for name in names(server) if name.startswith(".h2d-")], said="no remains")
+	copied = "z" in names(server)
+	assert copied or end != "reload"
+	assert not copied or len(os.listdir(os.path.join(folder(server), "z"))) == 4000
+	with server.connect() as c:
+		wait_for(lambda: find(c, "", "0", asked)["/files/"]["quota-used-bytes"] == str(4096 * 4001 * (1 + copied)), said="the sum is right")
 
 
 @pytest.mark.parametrize("suite", ["basic", "copymove", "props", "http"])
