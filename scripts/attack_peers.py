@@ -16,7 +16,8 @@ ASKS = ("small", "cached", "disk", "missing")
 # Attacks on what h2d alone has here: uploads, passwords, redirects, archives, and images of a tree that changes.
 OWN = {"windows_held_by_one", "windows_held_by_many", "windows_left_over", "files_held_by_uploads", "held_streams_over_images",
 	"long_redirects", "archives_held", "archives_by_many", "fifo_get", "aliases_of_secrets", "wrong_passwords", "guesses_by_one", "guesses_by_many",
-	"bodies_before_passwords", "renamed_files", "files_written_in_place", "files_that_come_and_go", "stores_through_mmap"}
+	"bodies_before_passwords", "renamed_files", "files_written_in_place", "files_that_come_and_go", "stores_through_mmap",
+	"drive_lists_held", "drive_lists_reset", "drive_copies", "billion_laughs"}
 
 
 class Peer:

@@ -414,6 +414,64 @@ def key_updates(t):
 		c.close()
 
 
+# --- drives ---------------------------------------------------------------------------------------
+
+def ask_drive(raw, n, method, path, fields=(), body=b""):
+	raw.send(raw.headers(n, raw.head("/files/" + path, method, basic("bob", "bobs") + list(fields)), end_stream=not body))
+	if body:
+		raw.send(hf.DataFrame(n, body, flags=["END_STREAM"]))
+
+
+@attack
+@beside(*UPLOADS)
+def drive_lists_held(t):
+	"""Lists of a long directory of a drive that nobody reads."""
+	with t.raw(window=0) as raw:
+		for n in range(100):
+			ask_drive(raw, 1 + 2 * n, "PROPFIND", "many/", [("depth", "1")])
+			yield 0.1
+
+
+@attack
+@beside(*UPLOADS)
+def drive_lists_reset(t):
+	"""The same, and each is reset at once."""
+	with t.raw() as raw:
+		for n in range(400):
+			ask_drive(raw, 1 + 2 * n, "PROPFIND", "many/", [("depth", "1")])
+			raw.send(hf.RstStreamFrame(1 + 2 * n, error_code=8))
+			yield 0.02
+
+
+@attack
+@beside(*UPLOADS)
+def drive_copies(t):
+	"""Copies and moves of a deep directory, and their removal."""
+	deep = "/".join("deeper")
+	to = "copy-%d" % number()
+	with t.raw() as raw:
+		for n, (method, path, fields) in enumerate([("COPY", "deep", [("destination", "/files/" + to)]),
+				("MOVE", to, [("destination", "/files/%s-moved" % to)]), ("PROPFIND", to + "-moved/" + deep, [("depth", "0")]),
+				("MOVE", "%s-moved/d" % to, [("destination", "/files/%s-moved/e" % to)]), ("DELETE", to + "-moved", [])] * 8):
+			ask_drive(raw, 1 + 2 * n, method, path, fields)
+			raw.until(lambda f: f.stream_id == 1 + 2 * n and "END_STREAM" in f.flags)
+			yield 0.05
+
+
+@attack
+def billion_laughs(t):
+	"""Entities of entities in the XML of PROPFIND and PROPPATCH."""
+	entities = "".join('<!ENTITY l%d "%s">' % (i, "&l%d;" % (i - 1) * 10) for i in range(1, 10))
+	body = ('<!DOCTYPE x [<!ENTITY l0 "ha">%s]><D:propfind xmlns:D="DAV:"><D:prop><D:a>&l9;</D:a></D:prop></D:propfind>' % entities).encode()
+	with t.raw() as raw:
+		for n in range(40):
+			ask_drive(raw, 1 + 2 * n, ("PROPFIND", "PROPPATCH")[n % 2], "many/", [("depth", "0")], body)
+			answer = raw.until(lambda f: isinstance(f, hf.HeadersFrame) and f.stream_id == 1 + 2 * n)
+			if answer is not None and answer.fields[":status"] not in ("400", "429", "503"):
+				raise Fault("entities are answered %s" % answer.fields[":status"])
+			yield 0.05
+
+
 # --- HTTP/1 ---------------------------------------------------------------------------------------
 
 def status_or_end(c):

@@ -10,6 +10,8 @@ PASSWORD = "sesame"  # anna's and the guests'; bob's is known to attackers
 SERVER = """autoindex = true
 archive = "tar"
 upload-dir = "in"
+upload-depth = 8
+webdav = true
 location "/old/" { redirect = "/new/" }
 location "/in" { auth-basic-file = "%s" }"""
 
@@ -27,6 +29,10 @@ def lay_out(server, conf, sections):
 		server.write("list/file %d" % n, b"x" * n)
 	for n in range(3000):
 		server.write("many/file number %d" % n, b"")
+	for n in range(3000):
+		server.write("in/many/file number %d" % n, b"")
+	for n in range(100):
+		server.write("in/deep/d/e/e/p/e/r/%d" % n, b"x")
 	for n in range(4):
 		server.write("turn/r%d.txt" % n, attacks.whole(n, 20000))
 		server.write("turn/p%d.bin" % n, attacks.whole(n, 100000))
