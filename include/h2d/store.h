@@ -48,7 +48,8 @@ typedef void h2d_stored_fn(
  */
 void h2d_store(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done);
 
-/* Stores each part with a file name of a multipart/form-data body (RFC 7578): all or none. */
+/* Stores each part with a file name of a multipart/form-data body (RFC 7578): all or none. A POST
+ * from the page of another origin gets 403, unless upload-origins has that origin. */
 void h2d_store_form(struct h2d_req *req, h2d_stored_fn *done);
 
 /* Like h2d_store_form(), in the subdirectory "a/b" of upload-dir. */

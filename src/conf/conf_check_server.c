@@ -361,6 +361,21 @@ static void inherit(struct conf *conf, struct conf_server *s, struct conf_faults
 		conf_table_inherit(&s->locations[i], &conf_sections[CONF_SECTION_LOCATION], s, of);
 }
 
+static void check_origins(const struct conf_server *s, struct conf_faults *faults)
+{
+	for (unsigned i = 0; s->upload_origins.v != NULL && i < s->upload_origins.n; i++) {
+		struct slice rest = slice_str(s->upload_origins.v[i]), scheme;
+
+		if (!slice_cut(&rest, ':', &scheme) ||
+			(!slice_eq(scheme, SLICE("http")) && !slice_eq(scheme, SLICE("https"))) ||
+			!slice_starts(rest, SLICE("//")) || rest.n == 2 ||
+			strpbrk(rest.p + 2, "/?#@ ") != NULL)
+			conf_fault(faults, &s->upload_origins_at,
+				"upload-origins: \"%.200s\" must look like \"https://example.com\"",
+				s->upload_origins.v[i]);
+	}
+}
+
 void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 {
 	check_scope(&conf->scope, faults);
@@ -375,6 +390,7 @@ void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 		check_redirect(s, &s->scope, faults);
 		for (unsigned j = 0; j <= s->nlocations; j++)
 			check_upload_dir(conf, s, j, faults);
+		check_origins(s, faults);
 		if (s->health != NULL && *s->health != '\0' && !is_file_path(s->health))
 			conf_fault(faults, &s->health_at,
 				"health \"%.200s\" is not a path like \"/healthz\"", s->health);

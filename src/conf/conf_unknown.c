@@ -139,6 +139,7 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 {
 	const struct conf_section *home = home_of(key->text);
 	struct near near = { .name = key->text };
+	const char *best;
 
 	/* A misspelt key must not be reported as missing too. */
 	p->faults->lost |= home != NULL || s == &conf_sections[CONF_SECTION_SERVER] ||
@@ -157,8 +158,9 @@ void conf_unknown_key(struct parser *p, const struct conf_section *s, const stru
 	}
 	for (unsigned i = 0; i < s->nrows; i++)
 		near_compare(&near, s->rows[i].name);
+	best = near_enough(&near);
 	unknown_word(p, key, "key", conf_unknown_place(s),
-		near_enough(&near) != NULL ? near_enough(&near) : near_section(key->text, false));
+		best != NULL ? best : near_section(key->text, false));
 }
 
 void conf_unknown_section(

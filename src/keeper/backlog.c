@@ -116,6 +116,9 @@ void backlog_apply(struct scan *s, enum tree_change what, unsigned root, const c
 			root_changed(s, i);
 		return;
 	}
+	if (what == TREE_DOUBT)
+		what = catalog_find_dir(s->catalog, root, slice_str(path)) != NULL ? TREE_DIR
+										   : TREE_FILE;
 	if (what == TREE_ROOT)
 		root_changed(s, root);
 	else if (what == TREE_DIR)
@@ -187,19 +190,16 @@ static void backlog_stop(struct backlog *b)
 		loop_unwatch(b->loop, &b->doubts);
 }
 
-static enum tree_change what_is(const struct catalog *c, unsigned root, const char *path)
-{
-	return catalog_find_dir(c, root, slice_str(path)) != NULL ? TREE_DIR : TREE_FILE;
-}
-
 /* In every root that is the directory (dev, ino). */
 static void mark_doubted(struct backlog *b, const struct doubt_msg *msg, const char *path)
 {
 	const struct catalog *c = b->scan->catalog;
 
 	for (unsigned i = 0; i < c->nroots; i++)
-		if (c->roots[i].dev == msg->dev && c->roots[i].ino == msg->ino)
-			backlog_change(b, what_is(c, i, path), i, path);
+		if (c->roots[i].dev == msg->dev && c->roots[i].ino == msg->ino) {
+			b->walked |= catalog_find_dir(c, i, slice_str(path)) != NULL;
+			backlog_change(b, TREE_DOUBT, i, path);
+		}
 	loop_ready(b->loop, b->work);
 }
 
@@ -239,7 +239,8 @@ static bool answer_some(struct backlog *b)
 	uint64_t ids[AT_ONCE];
 	unsigned n = 0;
 
-	while (n < AT_ONCE && b->doubts.active && take_one(b, &answers[n], &ids[n]))
+	/* One directory in a turn: it may be a large one. */
+	while (n < AT_ONCE && !b->walked && b->doubts.active && take_one(b, &answers[n], &ids[n]))
 		n++;
 	if (n == 0)
 		return false;
@@ -252,6 +253,7 @@ static bool answer_some(struct backlog *b)
 
 static void answer_all(struct backlog *b)
 {
+	b->walked = false;
 	for (int i = 0; i < BATCHES && b->doubts.active && answer_some(b); i++)
 		;
 }

@@ -35,6 +35,7 @@ struct backlog {
 	bool lost; /* a change was TREE_LOST, or met no memory or room: all may have changed */
 	struct watch doubts;
 	struct timer begin;
+	bool walked;  /* a doubt of this turn was a directory's */
 	bool refused; /* a message was malformed, and that was logged */
 	unsigned next_root;
 	struct loop *loop;

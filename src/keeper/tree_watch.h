@@ -99,10 +99,12 @@ enum tree_change {
 	TREE_FILE, /* path, "/dir/name": came, went, or its content or attributes changed */
 	TREE_DIR,  /* path, "/dir/": came, went, moved, or its permission to read changed: check all
 		    * below it */
-	TREE_ROOT, /* the root's path names another directory now (a swapped link), or none, or may
-		    * be read now, or no longer; path is "/". Not told by tree_watch: see
-		    * backlog_read() */
-	TREE_LOST, /* events were lost: check all; root and path are unused */
+	TREE_DOUBT, /* path, "/name": a file or directory that a worker has changed. Not told by
+		     * tree_watch */
+	TREE_ROOT,  /* the root's path names another directory now (a swapped link), or none, or may
+		     * be read now, or no longer; path is "/". Not told by tree_watch: see
+		     * backlog_read() */
+	TREE_LOST,  /* events were lost: check all; root and path are unused */
 };
 
 /*

@@ -182,6 +182,9 @@ void handler_choice_any(struct h2d_req *req)
 
 	if (here == H2D_ON_PUBLIC && req->site->nuploads > 0)
 		here = H2D_ON_UPLOADS;
+	for (unsigned i = 0; here != H2D_ON_ADMIN && i < req->site->nlocations; i++)
+		if (req->site->locations[i].upload != NULL && req->site->locations[i].webdav)
+			here = H2D_ON_DRIVES;
 	reply_options(req, FILE_METHODS | route_methods(req->env->conf.routes, here));
 }
 

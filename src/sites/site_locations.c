@@ -274,13 +274,37 @@ static const struct mime_types *types_of(struct site_maker *m, const struct conf
 	return own;
 }
 
+/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
+static void set_methods(struct location *location, const struct conf_list *list)
+{
+	unsigned taken = 1u << H2D_OPTIONS;
+
+	for (unsigned i = 0; i < list->n; i++)
+		taken |= 1u << method_parse(slice_str(list->v[i]));
+	if (taken >> H2D_GET & 1)
+		taken |= 1u << H2D_HEAD;
+	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
+}
+
+/* Sets names of files that may answer for a path, or not. */
+static void set_names(struct site_maker *m, struct location *location, const struct conf_scope *p)
+{
+	location->index = slices(m, &p->index, false);
+	location->nindex = p->index.n;
+	location->extensions = slices(m, &p->extensions, false);
+	location->nextensions = p->extensions.n;
+	location->extensions_redirect = p->extensions_redirect;
+	location->hide = slices(m, &p->hide, true);
+	location->nhide = p->hide.n;
+	location->fallback = slice_str(p->fallback);
+}
+
 /* The settings of s, or those of l over them; outer: the location of s, or of the top level. */
 static void make_location(struct site_maker *m, struct location *location,
 	const struct location *outer, const struct conf_server *s, const struct conf_location *l)
 {
 	const struct conf_scope *p = l != NULL ? &l->scope : &s->scope;
 	struct location_at *at = site_maker_room(m, 1, sizeof(*at));
-	unsigned taken = 1u << H2D_OPTIONS;
 
 	if (at == NULL)
 		return;
@@ -299,27 +323,14 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->precompressed = p->precompressed;
 	location->refused_codings = ((1u << CODINGS) - 1) & ~site_maker_codings(&p->compress);
 	location->body_size = p->client_max_body_size;
-	location->index = slices(m, &p->index, false);
-	location->nindex = p->index.n;
-	location->extensions = slices(m, &p->extensions, false);
-	location->nextensions = p->extensions.n;
-	location->extensions_redirect = p->extensions_redirect;
-	location->hide = slices(m, &p->hide, true);
-	location->nhide = p->hide.n;
-	location->fallback = slice_str(p->fallback);
+	set_names(m, location, p);
 	set_returned(m, location, p);
 	set_redirect(location, p);
 	site_maker_removed(m, location, outer, &p->remove_header, &p->remove_header_at);
 	site_maker_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
 	set_requests(m, location, p, s, l);
 	set_pace(m, location, p, s, l);
-	/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
-	for (unsigned i = 0; i < p->allow_methods.n; i++)
-		taken |= 1u << method_parse(slice_str(p->allow_methods.v[i]));
-	if (taken >> H2D_GET & 1)
-		taken |= 1u << H2D_HEAD;
-	if (p->allow_methods.n > 0)
-		location->refused_methods = ((1u << H2D_METHODS) - 1) & ~taken;
+	set_methods(location, &p->allow_methods);
 	site_access_make(m, location, p, s->upload_public);
 	location->store_folder = slice_str(l != NULL ? l->store_folder : NULL);
 	set_error_pages(m, location, l != NULL ? l->error_pages : s->error_pages,

@@ -300,7 +300,10 @@ void h2d_store_remove(struct h2d_req *req, const char *name, size_t len, h2d_sto
 	struct slice path = HANDLER_SLICE(req, name, len);
 
 	HANDLER_CALL();
-	start_upload(req, req->location->webdav ? &store_clear : &store_remove, path, done);
+	start_upload(req,
+		req->location->upload != NULL && req->location->webdav ? &store_clear
+								       : &store_remove,
+		path, done);
 }
 
 void h2d_store_resumable(struct h2d_req *req, const char *name, size_t len, h2d_stored_fn *done)

@@ -92,6 +92,13 @@ def test_acceptor(make):
 		assert list(find(c, "z", "0")) == ["/files/z/"]
 
 
+def test_all_paths(make):
+	"""OPTIONS * names what a drive in a location takes."""
+	server = make('location "/d/" { upload-dir = "d"  webdav = true }\n')
+	with server.connect() as c:
+		assert "PROPFIND" in c.request("OPTIONS", "*").get("allow")
+
+
 def test_off(make):
 	"""Without the key these are methods that no path has."""
 	server = make(DRIVE.replace("  webdav = true", ""))

@@ -324,6 +324,11 @@ static const struct {
 		{ "h2d.conf:3|through /files in this location", "h2d.conf:4|one directory name",
 			"h2d.conf:5|through /files in this location" } },
 
+	{ IN_SERVER "upload-origins = {\"https://a.example:8443\", \"https://a.example/\"} }\n",
+		{ "h2d.conf:2|\"https://a.example/\" must look like \"https://example.com\"" } },
+	{ IN_SERVER "upload-origins = {\"\"} }\n", { "h2d.conf:2|must look like" } },
+	{ IN_SERVER "upload-origins = {\"null\"} }\n", { "h2d.conf:2|must look like" } },
+
 	{ IN_SERVER "location \"/a/*.js\" { }\nfiles \"a/*.js\" { }\nfiles \"*.js\" { root = "
 		    "\"x\" }\nfiles \"*.JS\" { }\nstrict-transport-security = \"yes\"\n"
 		    "location \"/l\" { redirect = \"/x?y\"  redirect-keep-path = true } }\n",

@@ -241,6 +241,8 @@ static void work(struct pending p)
 		for (unsigned i = 0; i < ROOTS; i++)
 			read_root(i);
 		break;
+	case TREE_DOUBT:
+		ck_abort_msg("tree_watch has no doubts");
 	}
 }
 

@@ -4,7 +4,8 @@
 (() => {
 	const WORDS = {
 		400: 'this name is not allowed', 401: 'a password is needed', 403: 'this is not allowed', 404: 'there is no such file',
-		405: 'this is not allowed', 409: 'there is no such directory', 412: 'this name exists', 507: 'the server has no room for it',
+		405: 'this is not allowed', 409: 'there is no such directory', 412: 'this name exists', 429: 'too many changes at once',
+		507: 'the server has no room for it',
 	};
 	const main = document.querySelector('main'), form = document.forms[0], drive = 'drive' in form.dataset;
 	const said = document.createElement('div'), bar = document.createElement('div');
@@ -15,11 +16,14 @@
 		Object.assign(document.createElement('button'), {type: 'button', textContent: text, ariaLabel: label, onclick});
 
 	const ask = async (method, url, name, to) => {
+		if (/^\.{0,2}$/.test(name)) // no name, but a directory above
+			return;
 		const headers = to ? {destination: new URL(encodeURIComponent(to), base).href, overwrite: 'F'} : {};
 		const answer = await fetch(url, {method, headers}).catch(() => ({}));
 		if (answer.ok)
 			main.dispatchEvent(new Event('changed'));
-		said.textContent = answer.ok ? '' : name + ': ' + (WORDS[answer.status] ?? (answer.status || 'no answer'));
+		const status = method === 'MKCOL' && answer.status === 405 ? 412 : answer.status;
+		said.textContent = answer.ok ? '' : name + ': ' + (WORDS[status] ?? (status || 'no answer'));
 	};
 
 	const rename = (url, name) => {

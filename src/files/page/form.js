@@ -95,7 +95,10 @@
 	const remembered = key => memory(all => JSON.parse(all.getItem(key)));
 	const remember = u => memory(all => all.setItem(keyOf(u),
 		JSON.stringify({at: u.at, path: u.path, size: u.file.size, sent: u.sent, until: Date.now() + maxAge * 1000})));
-	const recall = u => Object.assign(u, {at: null, sent: 0}, u.resumes && remembered(keyOf(u)));
+	const recall = u => {
+		const {at = null, sent = 0} = u.resumes && remembered(keyOf(u)) || {};
+		return Object.assign(u, {at, sent});
+	};
 	const forget = u => {
 		memory(all => all.removeItem(keyOf(u)));
 		recall(u);
@@ -271,6 +274,8 @@
 	// longer than the file, so that a longer file is another one.
 	const isThere = async u => {
 		const answer = await fetch(u.url, {cache: 'no-store', headers: {range: 'bytes=0-' + u.file.size}});
+		if (answer.status === 416)
+			return !u.file.size; // neither has a byte
 		return answer.ok && await digest(await answer.blob(), () => true) === await u.digest;
 	};
 
@@ -286,8 +291,11 @@
 				return;
 			if (good && (of('upload-complete') === '?1' || !u.at && u.whole))
 				return end(u, request);
-			if (status === 409 && !u.at && u.whole && u.resumes && await isThere(u).catch(() => false))
-				return u.turn === mine && end(u, request);
+			if (status === 409 && !u.at && u.whole && u.resumes) {
+				const there = await isThere(u).catch(() => false);
+				if (there || u.turn !== mine)
+					return u.turn === mine && end(u, request);
+			}
 			if (good) {
 				tries = +of('upload-offset') > u.sent ? 0 : tries;
 				Object.assign(u, {at: u.at || new URL(of('location'), u.url).href, sent: +of('upload-offset')});

@@ -16,11 +16,20 @@
 	const kind = link => Object.keys(kinds).find(k => kinds[k].test(link.pathname));
 	const links = () => [...main.querySelectorAll('tbody a')].filter(kind);
 
+	// The text at the address, or its beginning.
+	const read = async url => {
+		const answer = await fetch(url, {headers: {range: 'bytes=0-' + (TEXT - 1)}}), of = answer.headers.get('content-range');
+		if (answer.status === 416)
+			return '';
+		if (!answer.ok)
+			throw answer.status;
+		return await answer.text() + (of && +of.split('/')[1] > TEXT ? ' …' : '');
+	};
+
 	const media = link => {
 		const part = document.createElement(kind(link));
 		if (part.localName === 'pre') {
-			fetch(link.href, {headers: {range: 'bytes=0-' + (TEXT - 1)}}).then(answer => answer.ok ? answer.text() : 'It cannot be read.')
-				.then(text => part.textContent = text + (text.length < TEXT ? '' : ' …'), () => {});
+			read(link.href).catch(() => 'It cannot be read.').then(text => part.textContent = text);
 			return part;
 		}
 		part.src = link.href;
