@@ -79,7 +79,7 @@ def test_policy(make):
 			page = c.get("/up/")
 			policy, form = page.get(POLICY), Form(page)
 			assert [name for name, _ in page.headers].count(POLICY) == 1
-			assert (len(form.texts["style"]), len(form.texts["script"])) == (3, 2)
+			assert (len(form.texts["style"]), len(form.texts["script"])) == (3, 3)
 			for kind, texts in form.texts.items():
 				allowed = re.search(kind + "-src ([^;]*)", policy).group(1)
 				assert "unsafe" not in allowed
