@@ -113,15 +113,15 @@ def test_nothing_is_walked(make):
 	with server.connect() as c:
 		assert put(c, "first", b"x").status == 201
 		wait_over(server)
-		before = walked(server)
-		assert 1 <= before <= 4, "by whoever was first"
+		assert 1 <= walked(server) <= 4, "by whoever was first"
 		for i in range(20):
 			assert put(c, "n%d" % i, b"x" * 5000).status == 201
 			assert put(c, "f%d" % i, b"x" * 5000).status == 204
 			assert post(c, [("a%d" % i, b"x"), ("f%d" % i, b"x" * 10000)]).status == 201
 			assert c.request("DELETE", "/files/n%d" % i).status == 204
 	wait_over(server)
-	assert walked(server) == before
+	# On a slow machine the others of the first ones come meanwhile; 80 changes would add one each.
+	assert walked(server) <= 4
 	wait_kept(server, cost(server), 0)
 
 
