@@ -114,21 +114,33 @@ static struct store_result end_change(struct store_work *w, int rc, bool placed,
 	return store_errno(rc);
 }
 
-struct store_result store_tree_remove(struct store_work *w)
+/* Makes a change while the directory of uploads is locked. */
+static struct store_result change(
+	struct store_work *w, struct store_result (*make)(struct store_work *w))
 {
-	struct found f;
 	struct store_result r = store_errno(store_dir_lock(&w->at, w->job));
 
 	if (!store_ok(r))
 		return r;
 	store_dir_enter(&w->at, w->folder);
-	r = look_at_source(w, &f);
-	if (store_ok(r))
-		r = store_errno(store_quota_begin(&w->quota, &w->at));
-	if (store_ok(r))
-		r = end_change(w, store_dir_unlink(w->at.to, w->name), false, f.cost);
+	r = make(w);
 	store_dir_unlock(&w->at);
 	return store_ok(r) ? store_work_named(w) : r;
+}
+
+static struct store_result remove_locked(struct store_work *w)
+{
+	struct found f;
+	struct store_result r = look_at_source(w, &f);
+
+	if (store_ok(r))
+		r = store_errno(store_quota_begin(&w->quota, &w->at));
+	return store_ok(r) ? end_change(w, store_dir_unlink(w->at.to, w->name), false, f.cost) : r;
+}
+
+struct store_result store_tree_remove(struct store_work *w)
+{
+	return change(w, remove_locked);
 }
 
 /* --- a new directory -------------------------------------------------------------------------- */
@@ -155,15 +167,8 @@ struct store_result store_tree_make(struct store_work *w)
 	struct store_result r =
 		store_quota_ask(&w->quota, &w->at, STORE_QUOTA_HOLD, STORE_DIR_FILE, 0);
 
-	if (store_ok(r))
-		r = store_errno(store_dir_lock(&w->at, w->job));
-	if (!store_ok(r))
-		return r;
-	store_dir_enter(&w->at, w->folder);
-	r = make_locked(w);
-	store_dir_unlock(&w->at);
 	w->tree.created = true;
-	return store_ok(r) ? store_work_named(w) : r;
+	return store_ok(r) ? change(w, make_locked) : r;
 }
 
 /* --- the destination -------------------------------------------------------------------------- */
@@ -229,19 +234,17 @@ static struct store_result place(
 		w, rename_over(w, at, name, old.any && (old.dir || f->dir)), copied, old.cost);
 }
 
-struct store_result store_tree_move(struct store_work *w)
+static struct store_result move_locked(struct store_work *w)
 {
 	struct found f;
-	struct store_result r = store_errno(store_dir_lock(&w->at, w->job));
+	struct store_result r = look_at_source(w, &f);
 
-	if (!store_ok(r))
-		return r;
-	store_dir_enter(&w->at, w->folder);
-	r = look_at_source(w, &f);
-	if (store_ok(r))
-		r = place(w, w->at.to, w->name, &f, false);
-	store_dir_unlock(&w->at);
-	return store_ok(r) ? store_work_named(w) : r;
+	return store_ok(r) ? place(w, w->at.to, w->name, &f, false) : r;
+}
+
+struct store_result store_tree_move(struct store_work *w)
+{
+	return change(w, move_locked);
 }
 
 /* --- a copy ----------------------------------------------------------------------------------- */
