@@ -81,6 +81,8 @@ void reload_fail(struct gen *g, const char *why)
 	H2D_ASSERT(g->state == GEN_START && m->starting == g);
 	if (why != NULL)
 		complain(m, "h2d: ", why);
+	/* Before an old master hears of the end: it kills this one. */
+	sockets_undo(&m->sockets);
 	if (m->current == NULL) {
 		m->exit_status = 1;
 		/* Beside an old master its workers may be serving: they finish their requests. */
@@ -88,7 +90,6 @@ void reload_fail(struct gen *g, const char *why)
 		return;
 	}
 	log_error("reload failed; generation %u keeps serving", m->current->number);
-	sockets_undo(&m->sockets);
 	drain_begin(g, true);
 	reload_finish(m, false);
 }

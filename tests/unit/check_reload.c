@@ -1695,6 +1695,41 @@ static int inherit(void)
 	return ends[1];
 }
 
+static int other_end = -1;
+static char socket_path[sizeof(conf_path) + 8];
+static bool ended, was_left;
+
+/* Before anything else is done where the channel closes. */
+static void on_channel_end(int signo)
+{
+	struct pollfd p = { .fd = other_end };
+
+	(void)signo;
+	if (ended || poll(&p, 1, 0) != 1 || (p.revents & POLLHUP) == 0)
+		return;
+	ended = true;
+	was_left = access(socket_path, F_OK) == 0;
+}
+
+/* The end of the channel has the old master kill the new one. */
+TEST(a_failed_heir_leaves_no_socket_file)
+{
+	char line[sizeof(socket_path) + 32];
+
+	snprintf(socket_path, sizeof(socket_path), "%s.sock", conf_path);
+	snprintf(line, sizeof(line), "listen \"unix:%s\" { }\n", socket_path);
+	write_conf(line);
+	other_end = inherit();
+	ck_assert_int_eq(access(socket_path, F_OK), 0);
+	ck_assert(signal(SIGIO, on_channel_end) != SIG_ERR);
+	ck_assert_int_eq(fcntl(other_end, F_SETOWN, getpid()), 0);
+	ck_assert_int_eq(fcntl(other_end, F_SETFL, O_ASYNC), 0);
+	die(worker(0, 8));
+	ck_assert(ended);
+	ck_assert(!was_left);
+	close(other_end);
+}
+
 /* A signal before "go", or behind it, waits for the old master's last word; the strongest wins. */
 TEST_EACH(signals_during_a_takeover, 3)
 {
