@@ -34,7 +34,7 @@ void pool_init(struct pool *pool, size_t size, unsigned keep)
 	H2D_ASSERT(size > 0);
 }
 
-void *pool_get(struct pool *pool)
+inline void *pool_get(struct pool *pool) /* LTO by itself makes it a call */
 {
 	void *block = pool->free;
 
