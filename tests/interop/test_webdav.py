@@ -2,9 +2,11 @@
 many files rclone synchronizes."""
 import filecmp
 import os
+import subprocess
 
 import pytest
 
+from harness import need_namespaces, needs_root, skip_without
 from tree import program, run
 from uploads import folder, wait_over
 
@@ -78,6 +80,27 @@ def test_gio(server, environment, tmp_path):
 	run(program("dbus-run-session", "dbus-daemon"), "--", "sh", "-ec", script, "sh", url, env=environment, cwd=tmp_path)
 	assert (tmp_path / "got").read_bytes() == BYTES
 	assert on_disk(server) == ["d/four", "there/file"]
+
+
+@needs_root("mounts")
+def test_davfs2(server, environment, tmp_path):
+	"""In a namespace of its own, so that no mount outlives it."""
+	need_namespaces("-m")
+	if not os.path.exists("/sbin/mount.davfs"):
+		pytest.skip("no mount.davfs (Debian: davfs2)")
+	(tmp_path / "put").write_bytes(BYTES)
+	(tmp_path / "mnt").mkdir()
+	(tmp_path / "conf").write_text("use_locks 0\nask_auth 0\ndelay_upload 0\nbuf_size 64\n")
+	mount = ["unshare", "-m", "sh", "-ec", """mount -t davfs -o "conf=$PWD/conf" "$1" mnt
+		trap "umount mnt" EXIT
+		mkdir mnt/d && cp put mnt/d/one && mv mnt/d/one mnt/d/two && mv mnt/d mnt/e && cp mnt/there/file got && rm -r mnt/there
+		test "$(ls mnt/e)" = two""", "sh"]
+	done = subprocess.run([*mount, server.url("tcp", "/files/")], stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path)
+	if "mounting failed: " in done.stderr or "fuse device" in done.stderr:
+		skip_without("fuse", done.stderr.strip())
+	assert done.returncode == 0, done.stderr
+	assert (tmp_path / "got").read_bytes() == BYTES
+	assert on_disk(server) == ["e/two"]
 
 
 @pytest.mark.parametrize("option", ["--http1.1", "--http2-prior-knowledge"])
