@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/explain.h"
+#include "cli/name_check.h"
 #include "cli/options.h"
 #include "cli/signal_cmd.h"
 #include "conf/conf_fault.h"
@@ -61,6 +62,7 @@ static int test(const struct conf_override *ov)
 	if (rc == 0) {
 		clock_update();
 		gen_resources_check(&resources, conf, print_warning, NULL);
+		name_check(resources.sites, print_warning, NULL);
 		fprintf(stderr, "%s: configuration ok\n",
 			conf->path != NULL ? conf->path : "command line");
 	}

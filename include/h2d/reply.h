@@ -19,9 +19,9 @@ struct h2d_req;
 /*
  * Adds a response header, before the reply. name is in lower case; both are copied. date, server
  * and content-type replace h2d's own. Returns 0, or -1 with the response unchanged: the request's
- * memory is used up, there are more than 44 headers, the header is malformed (RFC 9110, 5.5), or
- * only h2d may set it (connection, content-length, keep-alive, proxy-connection, te, trailer,
- * transfer-encoding, upgrade).
+ * memory is used up, the header is malformed (RFC 9110, 5.5), or only h2d may set it (connection,
+ * content-length, keep-alive, proxy-connection, te, trailer, transfer-encoding, upgrade). Headers
+ * of over 64000 bytes together become 500.
  */
 int h2d_reply_header(struct h2d_req *req, const char *name, const char *value);
 

@@ -145,7 +145,7 @@ bool h2d_websocket_wanted(struct h2d_req *req)
 {
 	HANDLER_CALL();
 	return req->handler != NULL && req->handler->websocket != NULL &&
-	       req->stream->asks_tunnel != NULL && req->stream->asks_tunnel(req);
+	       req->stream->tunnel != NULL && req_asks_websocket(req);
 }
 
 /* RFC 8441, 5.1: an extended CONNECT has no key, because no old server could take it for a GET. */
@@ -249,7 +249,7 @@ int h2d_accept_websocket(struct h2d_req *req)
 	websocket_body(&req->reply.body, ws);
 	req->stream->tunnel(req);
 	reply_send(req, 200);
-	/* There were too many headers. */
+	/* Memory was out. */
 	if (req->reply.status != 200)
 		return -1;
 	websocket_open(ws);

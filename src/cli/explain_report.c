@@ -109,7 +109,10 @@ void explain_report(FILE *out, const struct conf *conf, const struct h2d_req *re
 	for (const struct trace_step *s = req->trace; s != NULL; s = s->next)
 		explain_line(out, trace_names[s->kind], &s->at, "%.*s", SLICE_ARG(s->text));
 	write_hash(out, req);
-	if (refused != NULL) {
+	if (refused != NULL && refused == req->env->conf.proxy) {
+		explain_line(out, "status", NULL,
+			"unknown: h2d did not send the request to the application");
+	} else if (refused != NULL) {
 		write_keys(out, conf, refused);
 		explain_line(out, "status", NULL,
 			"unknown: handler %s may change something, so h2d did not call it",

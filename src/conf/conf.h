@@ -219,6 +219,7 @@ enum conf_balance {
 	BALANCE_SOURCE_HASH,
 	BALANCES
 };
+enum conf_proxy_after { PROXY_AFTER_NONE, PROXY_AFTER_FILES };
 
 /* Settings of the command line; it wins over the file and survives HUP. NULL or 0: not given. */
 struct conf_override {

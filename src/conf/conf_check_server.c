@@ -325,6 +325,19 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 	}
 }
 
+/* True if an application, and no file, answers for some location. */
+static bool is_proxied(const struct conf_server *s)
+{
+	const struct conf_scope *p = &s->scope;
+
+	for (unsigned i = 0; p->proxy.n == 0 || p->proxy_after == PROXY_AFTER_FILES; i++) {
+		if (i == s->nlocations)
+			return false;
+		p = &s->locations[i].scope;
+	}
+	return true;
+}
+
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)
 {
 	struct conf_pos pos =
@@ -336,9 +349,9 @@ static void check_root(struct conf *conf, const struct conf_server *s, struct co
 		conf_path_directory("root", s->root, &s->root_at, faults);
 		return;
 	}
-	/* A server that only redirects or refuses, or that has no listener, needs none. */
+	/* A server that redirects, refuses, is a proxy, or has no listener, needs none. */
 	if (faults->lost || !has_public_listen(conf) || s->scope.redirect == NULL ||
-		*s->scope.redirect != '\0' || s->scope.returned != 0)
+		*s->scope.redirect != '\0' || s->scope.returned != 0 || is_proxied(s))
 		return;
 	conf_fault(faults, s->at.file != NULL ? &s->at : &pos,
 		"root is missing: write server \"%.200s\" { root = \"DIR\" }%s",

@@ -232,6 +232,14 @@ static void nothing_there(struct file_reply *a)
 {
 	struct h2d_req *req = a->req;
 
+	if (a->own && !a->sandboxed && a->of_path->proxy != NULL && a->page_status == 0) {
+		trace_proxy(req, a->of_path);
+		settle_location(a, a->of_path);
+		reply_no_fields(&req->reply);
+		body_close(&req->reply.body);
+		req_hand_to(req, req->env->conf.proxy);
+		return;
+	}
 	if (!a->own || a->sandboxed || a->way == FILE_REPLY_FALLBACK ||
 		req->location->fallback.n == 0) {
 		reply_disk_fail(a, 404);

@@ -55,21 +55,24 @@ static const struct err *connection(struct h1_head *h, struct slice value, bool 
 		else if (slice_ieq(option, SLICE("keep-alive")))
 			h->keep_alive = true;
 		else if (slice_ieq(option, SLICE("upgrade")))
-			h->upgrade |= H1_UPGRADE_OPTION;
+			h->upgrades = true;
 		else
 			*keep = true;
 	}
 	return NULL;
 }
 
-/* RFC 9113, 3.1: h2c by upgrade is obsolete. */
+/* RFC 9113, 3.1: h2c by upgrade is obsolete; beside others, and with a version, it and TLS would be
+ * smuggled through a proxy. */
 static const struct err *upgrade(struct h1_head *h, struct slice value)
 {
-	struct slice protocol;
+	struct slice rest = value, one;
 
-	while (field_list_next(&value, &protocol))
-		if (slice_ieq(protocol, SLICE("websocket")))
-			h->upgrade |= H1_UPGRADE_WEBSOCKET;
+	if (field_token_length(value) == value.n && !slice_ieq(value, SLICE("h2c")))
+		h->upgrade = value;
+	while (field_list_next(&rest, &one))
+		if (slice_ieq(one, SLICE("websocket")))
+			h->upgrade = SLICE("websocket");
 	return NULL;
 }
 
@@ -92,8 +95,10 @@ const struct err *h1_head_field(
 			return host(h, value);
 		break;
 	case 6:
-		if (slice_eq(name, SLICE("expect")))
+		if (slice_eq(name, SLICE("expect"))) {
+			*keep = true;
 			return expect(h, value);
+		}
 		break;
 	case 7:
 		if (slice_eq(name, SLICE("upgrade")))

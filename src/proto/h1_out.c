@@ -105,6 +105,13 @@ static bool goes_on(const struct h1_stream *s)
 	return !s->head.wants_continue && s->head.length <= H1_UNWANTED_MAX - s->unwanted;
 }
 
+static void put_upgrade(struct text *t, struct slice protocol)
+{
+	h1_out_put(t, SLICE("connection: upgrade\r\nupgrade: "));
+	h1_out_put(t, protocol);
+	h1_out_put(t, SLICE("\r\n"));
+}
+
 static int put_head(struct h1_stream *s, struct outq *q)
 {
 	struct reply *r = &s->req.reply;
@@ -124,7 +131,7 @@ static int put_head(struct h1_stream *s, struct outq *q)
 	if (s->chunked)
 		h1_out_put(&t, SLICE("transfer-encoding: chunked\r\n"));
 	if (r->status == 101)
-		h1_out_put(&t, SLICE("connection: upgrade\r\nupgrade: websocket\r\n"));
+		put_upgrade(&t, s->req.upgrade);
 	else if (!s->keep)
 		h1_out_put(&t, SLICE("connection: close\r\n"));
 	else if (http10)

@@ -19,12 +19,6 @@
  * and a proxy before it disagree about the end of a request. Pure.
  */
 
-/* Both are needed (RFC 6455, 4.2.1). */
-enum h1_upgrade {
-	H1_UPGRADE_OPTION = 1,    /* of Connection */
-	H1_UPGRADE_WEBSOCKET = 2, /* a protocol that Upgrade names */
-};
-
 /* Begins with length BODY_UNKNOWN, all else zeroed. */
 struct h1_head {
 	struct slice host; /* of the Host header; n 0: none */
@@ -33,7 +27,8 @@ struct h1_head {
 	bool close, keep_alive; /* options of Connection */
 	bool wants_continue;    /* expect: 100-continue */
 	bool expects_other;
-	uint8_t upgrade; /* bits of enum h1_upgrade */
+	struct slice upgrade; /* the protocol of Upgrade; n 0: none */
+	bool upgrades;        /* option of Connection, without which that means nothing */
 };
 
 /*
@@ -87,7 +82,7 @@ enum { H1_EMPTY_LINES = 2 };
 
 enum h1_parsed {
 	H1_MORE,  /* all input was taken, and no part is complete */
-	H1_LINE,  /* method, target and minor are set */
+	H1_LINE,  /* method, target and minor are set; of a response: status and minor */
 	H1_FIELD, /* name and value are set */
 	H1_END,   /* the section is complete; later bytes were not taken */
 	H1_FAULT, /* err is set; method and target are, if they were complete */
@@ -98,6 +93,7 @@ struct h1_parse {
 	struct slice method, target;
 	struct slice name, value; /* name in lower case, value trimmed of white space */
 	unsigned minor;           /* of the version, 0 or 1 */
+	int status;
 	const struct err *err;
 
 	struct arena *arena;
@@ -118,6 +114,9 @@ size_t h1_parse_blank(struct h1_parse *p, const uint8_t *data, size_t n);
 
 /* A request line begins. limit: of its bytes, and separately of those of the header section. */
 void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit);
+
+/* A status line begins (RFC 9112, 4); limit likewise. */
+void h1_parse_begin_response(struct h1_parse *p, struct arena *arena, size_t limit);
 
 /* The trailer section of a chunked body begins; its headers are found, but not kept (6.5.1). */
 void h1_parse_trailers(struct h1_parse *p);

@@ -73,13 +73,6 @@ static void stream_cut(struct h2d_req *req)
 	h1_stream_wake(s);
 }
 
-static bool stream_asks_tunnel(struct h2d_req *req)
-{
-	return h1_stream_of(req)->head.upgrade == (H1_UPGRADE_OPTION | H1_UPGRADE_WEBSOCKET) &&
-	       !req->has_body && slice_eq(req->protocol, SLICE("HTTP/1.1")) &&
-	       slice_eq(req->method_text, SLICE("GET"));
-}
-
 static void stream_tunnel(struct h2d_req *req)
 {
 	struct h1_stream *s = h1_stream_of(req);
@@ -97,7 +90,6 @@ static const struct stream_ops stream_ops = {
 	.consume = stream_consume,
 	.interim = stream_interim,
 	.cut = stream_cut,
-	.asks_tunnel = stream_asks_tunnel,
 	.tunnel = stream_tunnel,
 };
 
@@ -279,6 +271,9 @@ static void got_head(struct h1_stream *s, unsigned minor)
 	if (s->req.has_body)
 		h1_part_go(s, h->chunked ? H1_PART_CHUNKED : H1_PART_LENGTH);
 	s->req.body_length = h->length;
+	if (__builtin_expect(h->upgrades, false) && !s->req.has_body && minor > 0 &&
+		slice_eq(s->req.method_text, SLICE("GET")))
+		s->req.upgrade = h->upgrade;
 	/* RFC 9112, 9.3. After CONNECT, though refused, a client may send other bytes than HTTP. */
 	s->keep = !h->close && (minor > 0 || h->keep_alive) &&
 		  !slice_eq(s->req.method_text, SLICE("CONNECT"));

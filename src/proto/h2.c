@@ -42,7 +42,7 @@ static int shared_init(const struct proto_conf *conf)
 	return 0;
 }
 
-/* Extended CONNECT (RFC 8441, 3) only if a route takes WebSockets. */
+/* Extended CONNECT (RFC 8441, 3) only if somebody takes WebSockets. */
 static int announce(struct h2 *h2)
 {
 	const nghttp2_settings_entry settings[] = {

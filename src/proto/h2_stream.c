@@ -252,13 +252,6 @@ static const struct stream_ops stream_ops = {
 
 /* --- a WebSocket ------------------------------------------------------------------------------ */
 
-/* nghttp2 has checked that an extended CONNECT has all parts of RFC 8441, 4. */
-static bool connect_asks(struct h2d_req *req)
-{
-	return req->has_body &&
-	       (slice_eq(req->scheme, SLICE("https")) || slice_eq(req->scheme, SLICE("http")));
-}
-
 /* A 2xx would mean a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
 static void connect_reply(struct h2d_req *req)
 {
@@ -285,7 +278,7 @@ static const struct stream_ops connect_ops = {
 	.resume = stream_resume,
 	.consume = stream_consume,
 	.interim = stream_interim,
-	.asks_tunnel = connect_asks,
+	.cut = stream_cut,
 	.tunnel = connect_tunnel,
 };
 
@@ -403,6 +396,9 @@ void h2_stream_start(struct h2_stream *s)
 	h2_stream_waits(s, true);
 	if (s->h2->proto.requests == 1)
 		look_for_priority(s);
+	if (req->stream == &connect_ops && req->has_body &&
+		(slice_eq(req->scheme, SLICE("https")) || slice_eq(req->scheme, SLICE("http"))))
+		req->upgrade = SLICE("websocket");
 	if (req->has_body) {
 		set_length(req);
 		s->share.length = req->body_length;

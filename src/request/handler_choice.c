@@ -149,6 +149,26 @@ static const struct h2d_handler *files(struct h2d_req *req, enum h2d_scope here)
 	return req->method == H2D_OPTIONS ? other_method(req, FILE_METHODS) : handler;
 }
 
+/* The place of the first encoded slash; s.n: there is none. */
+static size_t encoded_slash(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && (s.n - n < 3 || strncasecmp(s.p + n, "%2f", 3) != 0))
+		n++;
+	return n;
+}
+
+/* The application gets it only if no file answers. */
+static bool files_first(const struct h2d_req *req)
+{
+	struct slice path = slice_of(req->target.p, req->target.n - req->query.n);
+
+	return req->location->proxy->files_first && FILE_METHODS >> req->method & 1 &&
+	       !req->has_body && req->upgrade.n == 0 && req->site->has_root &&
+	       encoded_slash(path) == path.n;
+}
+
 const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *body)
 {
 	enum h2d_scope here = listener_scope(req);
@@ -167,12 +187,17 @@ const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *bod
 		*body = req->match.route->body;
 		return req->match.route->handler;
 	default:
-		return files(req, here);
+		if (req->location->proxy == NULL || files_first(req))
+			return files(req, here);
+		*body = H2D_BODY_STREAM;
+		return req->env->conf.proxy;
 	}
 }
 
 bool handler_choice_has_websocket(struct h2d_req *req)
 {
+	if (req->location->proxy != NULL && find(req, H2D_GET) == ROUTE_NONE)
+		return true;
 	return find(req, H2D_GET) == ROUTE_FOUND && req->match.route->handler->websocket != NULL;
 }
 
@@ -195,10 +220,8 @@ void handler_choice_any(struct h2d_req *req)
 static struct slice folder(const struct h2d_req *req)
 {
 	struct slice t = req->target;
-	size_t n = 0, escapes = 0;
+	size_t n = encoded_slash(t), escapes = 0;
 
-	while (n + 2 < t.n && strncasecmp(t.p + n, "%2f", 3) != 0)
-		n++;
 	while (n > 0 && t.p[n - 1] != '/')
 		n--;
 	for (size_t i = 0; i < n; i++)
@@ -217,6 +240,8 @@ static bool is_file(const struct h2d_req *req)
 
 __attribute__((noinline)) bool handler_choice_despite_slash(const struct h2d_req *req)
 {
+	if (site_location(req->site, req->path)->proxy != NULL)
+		return !req->conn->admin && is_file(req);
 	if (req->method != H2D_GET && req->method != H2D_HEAD)
 		return false;
 	return !req->conn->admin && !req->conn->trusted && !req->site->guarded && is_file(req) &&

@@ -120,15 +120,14 @@ static void drop_configured(struct h2d_req *req)
 	r->nfields = kept;
 }
 
-/* Adds the configuration's headers after all of the response's own. False: no room. */
+/* Adds the configuration's headers after all of the response's own. False: memory is out. */
 static bool add_configured(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
 	struct reply *r = &req->reply;
 	unsigned own;
 
-	H2D_ASSERT(location->nheaders <= SITE_HEADERS_MAX);
-	if (r->nfields + 1 + location->nheaders > REPLY_FIELDS_MAX)
+	if (!reply_room(req, 1 + location->nheaders))
 		return false;
 	if (location->cache_control.n > 0 && takes_cache_control(status) &&
 		field_find(r->fields, r->nfields, SLICE("cache-control")) == NULL)
@@ -212,7 +211,7 @@ static void add_own(struct h2d_req *req, int status)
 	r->nfields = (unsigned)(end - r->fields);
 }
 
-/* Adds the headers of every response. False: there are too many. */
+/* Adds the headers of every response. False: memory is out. */
 static bool complete(struct h2d_req *req, int status)
 {
 	const struct location *location = req->location;
@@ -250,14 +249,13 @@ static bool head_too_long(const struct h2d_req *req)
 static void make_head(struct h2d_req *req, int status)
 {
 	struct reply *r = &req->reply;
-	unsigned given = r->nfields;
 
 	HANDLER_MUST(req, status >= 200 && status <= 599, STATUS);
 	req->owes = false;
 	if (!complete(req, status)) {
-		log_peer(LEVEL_ERROR, "%.*s: too many headers (%u + %u of add-header); sending 500",
-			SLICE_ARG(req->target), given, req->location->nheaders);
-		status = start_over(req, 500);
+		log_peer(LEVEL_ERROR, "%.*s: no memory for response headers; sending 503",
+			SLICE_ARG(req->target));
+		status = start_over(req, ERR_NO_MEMORY->status);
 	} else if (head_too_long(req)) {
 		log_peer(LEVEL_INFO, "connection %s: %.*s: response headers too long",
 			ADDR_HOST(req_client(req)), req->target.n < 100 ? (int)req->target.n : 100,

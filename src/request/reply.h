@@ -11,8 +11,9 @@
 #include "request/body.h"
 
 enum {
-	REPLY_FIELDS_MAX = 50,
-	REPLY_HEAD_MAX = 64000, /* bytes of names and values: nghttp2 sends no more in one head */
+	REPLY_FIELDS_FIRST = 50, /* room in the reply itself; more is the request's memory */
+	REPLY_FIELDS_OWN = 6,    /* room that reply.c keeps for those it adds */
+	REPLY_HEAD_MAX = 64000,  /* bytes of names and values: nghttp2 sends no more in one head */
 };
 
 /* Headers of which a response has one: the handler's, if it set it. */
@@ -25,8 +26,8 @@ enum reply_said {
 
 struct reply {
 	int status;
-	struct field fields[REPLY_FIELDS_MAX]; /* with date, server and content-length */
-	unsigned nfields;
+	struct field *fields; /* with date, server and content-length */
+	unsigned nfields, room;
 	struct body body; /* closed by req_fini(), so memory that it keeps alive outlives the
 			   * head */
 	bool ready;       /* the head is complete and was given to the protocol */
@@ -34,11 +35,25 @@ struct reply {
 	bool sandboxed;   /* an uploaded file, with a content-security-policy */
 	uint8_t said;     /* by the handler: bits 1 << enum reply_said */
 	char length[20];  /* digits of content-length */
+	struct field first[REPLY_FIELDS_FIRST];
 };
 
-/* Adds a header by reference: bytes that live until the request is gone. -1 when there are too
- * many. */
+/* No headers, in the reply's own room. */
+static inline void reply_init_fields(struct reply *r)
+{
+	r->fields = r->first;
+	r->nfields = 0;
+	r->room = REPLY_FIELDS_FIRST;
+}
+
+/* Makes room for n more headers. False: memory is out. */
+bool reply_room(struct h2d_req *req, unsigned n);
+
+/* Adds a header by reference: bytes that live until the request is gone. -1 when memory is out. */
 int reply_add(struct h2d_req *req, struct slice name, struct slice value);
+
+/* reply_add() that replaces one of which a response has one (reply_field.def). */
+int reply_set(struct h2d_req *req, struct slice name, struct slice value);
 
 /* True if a handler may set it: a valid header (RFC 9110, 5.5) that is not the protocol's. */
 bool reply_field_valid(struct slice name, struct slice value);
@@ -80,7 +95,7 @@ static inline void reply_no_fields(struct reply *r)
  */
 int reply_vary(struct h2d_req *req, struct slice value);
 
-/* Adds cache-control, unless the location has its own. -1 when there are too many headers. */
+/* Adds cache-control, unless the location has its own. -1 when memory is out. */
 int reply_cache_control(struct h2d_req *req, struct slice value);
 
 /* The line of the configuration that has set header f of the response; NULL: none. */

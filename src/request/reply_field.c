@@ -25,10 +25,26 @@ bool reply_field_valid(struct slice name, struct slice value)
 	return field_name_valid(name) && field_value_valid(value);
 }
 
+bool reply_room(struct h2d_req *req, unsigned n)
+{
+	struct reply *r = &req->reply;
+	unsigned room = 2 * r->room + n;
+	struct field *fields;
+
+	if (__builtin_expect(r->nfields + n + REPLY_FIELDS_OWN <= r->room, true))
+		return true;
+	fields = arena_alloc(&req->arena, room * sizeof(*fields));
+	if (fields == NULL)
+		return false;
+	memcpy(fields, r->fields, r->nfields * sizeof(*fields));
+	r->fields = fields;
+	r->room = room;
+	return true;
+}
+
 int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
-	/* Headers that reply.c sets itself always find room. */
-	if (req->reply.nfields >= REPLY_FIELDS_MAX - 6)
+	if (!reply_room(req, 1))
 		return -1;
 	req->reply.fields[req->reply.nfields++] = (struct field){ name, value };
 	return 0;
@@ -57,6 +73,14 @@ int reply_type(struct h2d_req *req, struct slice type)
 	return reply_add(req, SLICE("content-type"), type);
 }
 
+int reply_set(struct h2d_req *req, struct slice name, struct slice value)
+{
+	for (unsigned said = 0; said < REPLY_SAIDS; said++)
+		if (slice_eq(name, replaced[said]))
+			return replace(req, said, value);
+	return reply_add(req, name, value);
+}
+
 int h2d_reply_header(struct h2d_req *req, const char *name, const char *value)
 {
 	struct slice n = slice_str(name), v = slice_str(value);
@@ -64,14 +88,9 @@ int h2d_reply_header(struct h2d_req *req, const char *name, const char *value)
 	HANDLER_CALL();
 	if (!HANDLER_MAY(req, FIELD) || !reply_field_valid(n, v))
 		return -1;
-	v = arena_dup(&req->arena, v);
-	if (v.p == NULL)
-		return -1;
-	for (unsigned said = 0; said < REPLY_SAIDS; said++)
-		if (slice_eq(n, replaced[said]))
-			return replace(req, said, v);
 	n = arena_dup(&req->arena, n);
-	return n.p != NULL ? reply_add(req, n, v) : -1;
+	v = arena_dup(&req->arena, v);
+	return n.p != NULL && v.p != NULL ? reply_set(req, n, v) : -1;
 }
 
 struct slice reply_take_type(struct h2d_req *req)

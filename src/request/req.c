@@ -30,7 +30,8 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	memset(req, 0, offsetof(struct h2d_req, match));
 	req->match.route = NULL;
 	req->match.owner = NULL;
-	reply_no_fields(&req->reply);
+	reply_init_fields(&req->reply);
+	req->reply.said = 0;
 	req->reply.status = 0;
 	req->reply.ready = false;
 	req->reply.content = false;
@@ -119,6 +120,7 @@ struct slice req_record_route_name(const struct route_table *routes, uint32_t ro
 		[REQ_ROUTE_NONE] = SLICE_LIT("none"),
 		[REQ_ROUTE_FILES] = SLICE_LIT("files"),
 		[REQ_ROUTE_HEALTH] = SLICE_LIT("health"),
+		[REQ_ROUTE_PROXY] = SLICE_LIT("proxy"),
 	};
 
 	if (route < REQ_ROUTE_ROWS)
@@ -137,6 +139,8 @@ static void set_route(struct h2d_req *req)
 			REQ_ROUTE_ROWS + (uint32_t)(req->match.route - env->conf.routes->routes);
 	else if (req->handler == env->conf.fallback)
 		req->record.route = REQ_ROUTE_FILES;
+	else if (req->handler == env->conf.proxy)
+		req->record.route = REQ_ROUTE_PROXY;
 	else
 		req->record.route = REQ_ROUTE_HEALTH;
 }
@@ -165,6 +169,13 @@ static void start_handler(struct h2d_req *req)
 		reply_no_memory(req, req->path.n);
 		return;
 	}
+	if (body == H2D_BODY_STREAM)
+		req_body_take(req);
+	req_hand_to(req, handler);
+}
+
+void req_hand_to(struct h2d_req *req, const struct h2d_handler *handler)
+{
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {
@@ -174,8 +185,6 @@ static void start_handler(struct h2d_req *req)
 	}
 	req->handler = handler;
 	set_route(req);
-	if (body == H2D_BODY_STREAM)
-		req_body_take(req);
 	handler_call_start(req);
 }
 
@@ -219,11 +228,17 @@ static void gate_decided(struct h2d_req *req, enum gate_result result, void *ctx
  * other use. */
 static __attribute__((cold, noinline)) bool opens_tunnel(struct h2d_req *req)
 {
-	if (req->stream->asks_tunnel == NULL || !req->stream->asks_tunnel(req) ||
-		!handler_choice_has_websocket(req))
+	if (!req_asks_websocket(req) || !handler_choice_has_websocket(req))
 		return false;
 	req->method = H2D_GET;
 	return true;
+}
+
+/* A method that h2d does not know has no rules of its own: the application decides. */
+static bool knows_method(struct h2d_req *req)
+{
+	return req->method != H2D_METHOD_UNKNOWN || opens_tunnel(req) ||
+	       (req->location->proxy != NULL && !slice_eq(req->method_text, SLICE("CONNECT")));
 }
 
 void req_start(struct h2d_req *req)
@@ -248,7 +263,8 @@ void req_start(struct h2d_req *req)
 		wrong(req, ERR_HOST, false);
 		return;
 	}
-	if (req->method == H2D_METHOD_UNKNOWN && (err != NULL || !opens_tunnel(req))) {
+	if (__builtin_expect(req->method == H2D_METHOD_UNKNOWN, false) &&
+		(err != NULL || !knows_method(req))) {
 		TRACE_STEP(req, FAULT, NULL, "%s", ERR_METHOD_UNKNOWN->text);
 		req_record_error(&req->record, ERR_METHOD_UNKNOWN);
 		reply_error(req, ERR_METHOD_UNKNOWN->status);

@@ -50,11 +50,9 @@ struct stream_ops {
 	 * incomplete. May be NULL if no body comes during a reply.
 	 */
 	void (*cut)(struct h2d_req *req);
-	/* True if its head requests a WebSocket. NULL: never. */
-	bool (*asks_tunnel)(struct h2d_req *req);
 	/*
-	 * The next reply, a 200 with content, opens the requested tunnel: all later input is body,
-	 * until the end of content ends both.
+	 * The next reply, a 200 with content, opens the tunnel of req->upgrade: all later input is
+	 * body, until the end of content ends both. NULL: it has none.
 	 */
 	void (*tunnel)(struct h2d_req *req);
 };
@@ -135,6 +133,7 @@ struct http_env;
 struct accounts;   /* share/account.h */
 struct admin;      /* board/admin.h */
 struct api;        /* api/handler_worker.h */
+struct upstreams;  /* upstream/upstream.h */
 struct auth_queue; /* auth/auth_queue.h */
 struct gate;       /* request/gate.c */
 struct holding;    /* share/tally.h */
@@ -149,6 +148,7 @@ struct http_conf {
 	const struct route_table *routes;
 	const struct h2d_handler *fallback; /* answers paths without a route: the document root */
 	const struct h2d_handler *health;   /* answers the path of a site's health check */
+	const struct h2d_handler *proxy;    /* answers in locations with a proxy */
 	struct slice server;                /* of the server header */
 	struct slice instance_name;         /* of access logs in JSON; n 0: none */
 	size_t header_size;                 /* client-header-size */
@@ -159,7 +159,7 @@ struct http_conf {
 			   * (req_id.h) */
 	bool timed;       /* the access log has durations: the clock is read for each, else the
 			   * loop's is used */
-	bool websockets;  /* a route takes WebSockets */
+	bool websockets;  /* a route takes WebSockets, or an application may */
 	/*
 	 * Decisions are kept with each request (request/trace.h), and logged at debug at its end.
 	 */
@@ -183,6 +183,7 @@ struct http_env {
 	struct loop *loop;             /* NULL in tests whose handlers never wait */
 	struct api *api;               /* for handlers' calls; NULL in tests without any */
 	struct files *files;           /* of files/files.h; NULL in tests without files */
+	struct upstreams *upstreams;   /* NULL: no location has a proxy */
 	struct accounts *accounts;     /* of clients; NULL in tests, and if not counted */
 	struct pacer *pacer;           /* NULL: content without limit */
 	struct holding *uploads;       /* of clients; NULL: not counted */
@@ -251,6 +252,8 @@ struct h2d_req {
 
 	/* The head: set by the protocol before req_start(). */
 	struct slice protocol; /* "HTTP/2.0" for logs */
+	struct slice upgrade;  /* the protocol that the client asks for on this stream (RFC 9110,
+				* 7.8; RFC 8441, 4): "websocket"; n 0: none */
 	struct slice method_text, scheme, authority, target;
 	struct field *fields;                      /* regular fields only */
 	unsigned nfields, fields_cap, fields_room; /* cap: of the room, how many are allowed now */
@@ -316,6 +319,15 @@ static inline void req_go(struct h2d_req *req, enum req_state state)
 /* The header section is complete: finds the route, calls the handler. A reply may follow at once.
  */
 void req_start(struct h2d_req *req);
+
+/* Makes handler the request's, and calls it. */
+void req_hand_to(struct h2d_req *req, const struct h2d_handler *handler);
+
+/* True if the client asks for a WebSocket. */
+static inline bool req_asks_websocket(const struct h2d_req *req)
+{
+	return slice_eq(req->upgrade, SLICE("websocket"));
+}
 
 /*
  * The request is malformed, or incomplete: no handler gets it, and gone() of a handler that has it

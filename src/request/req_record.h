@@ -25,6 +25,7 @@ enum req_route {
 	REQ_ROUTE_NONE,   /* none: refused, redirected, a wrong method, OPTIONS */
 	REQ_ROUTE_FILES,  /* the document root */
 	REQ_ROUTE_HEALTH, /* the path of a site's health check */
+	REQ_ROUTE_PROXY,  /* the application of a location */
 	REQ_ROUTE_ROWS,   /* from here on the rows of env->conf.routes */
 };
 
@@ -56,5 +57,5 @@ static inline void req_record_error(struct req_record *r, const struct err *err)
 		r->error = err;
 }
 
-/* "none", "files", "health", or the pattern of the row, which begins with "/". */
+/* "none", "files", "health", "proxy", or the pattern of the row, which begins with "/". */
 struct slice req_record_route_name(const struct route_table *routes, uint32_t route);

@@ -76,7 +76,7 @@ struct location_at {
 	struct conf_pos block; /* its title; the server's title for the server's location */
 	struct conf_pos cache_control, root, redirect, hide, body_size, methods, satisfy, allow,
 		deny, subjects, index, autoindex, archive, extensions, extensions_redirect,
-		fallback, returned, return_page, requests, compress, compress_types;
+		fallback, returned, return_page, requests, compress, compress_types, proxy;
 	const struct conf_pos *headers; /* a position for each of location->headers */
 };
 
@@ -85,6 +85,32 @@ struct site_removed {
 	struct slice name; /* lower case */
 	bool outer_only;   /* the response's own stays: only that of outer blocks is not added */
 	struct conf_pos at;
+};
+
+/* A server of an application: one address of a key proxy. Several keys may name it. */
+struct site_peer {
+	struct slice name; /* "127.0.0.1:3000", "unix:/run/app.sock", "app.internal:80" */
+	struct addr addr;  /* len 0: the name is a host's, and workers look it up */
+	struct conf_pos at;
+};
+
+enum { SITE_PROXY_PEERS_MAX = 32 }; /* bits of a uint32_t (upstream/upstream.h) */
+
+/* The application behind a location. */
+struct site_proxy {
+	unsigned number;       /* in upstreams of struct sites */
+	const unsigned *peers; /* in peers of struct sites */
+	unsigned npeers;
+	bool files_first;            /* it gets only what is no file of the location */
+	struct slice prefix;         /* of the target, instead of replaced; n 0: unchanged */
+	struct slice replaced;       /* a path: the title of the block that sets prefix */
+	struct slice host;           /* of the Host header; n 0: the client's */
+	struct slice subject_header; /* name of the header with the client certificate's subject;
+				      * n 0: none */
+	unsigned connections;        /* per worker and peer */
+	unsigned queue;              /* requests that wait for one, per worker */
+	uint32_t connect_ms;         /* to a connection, with the wait for one */
+	uint32_t silence_ms;         /* to the first byte of a response, and between bytes */
 };
 
 /* A fixed answer to every request. */
@@ -106,6 +132,7 @@ struct location {
 	const struct file_rule *rules; /* by names of files; the first that matches */
 	unsigned nrules;
 	const struct returned *returned; /* for every request; NULL: they are served */
+	const struct site_proxy *proxy;  /* answers what no route does; NULL: files do */
 	struct redirect redirect;
 	uint64_t body_size;              /* of a request; 0: any */
 	const struct pace_limit *pace;   /* of content; NULL: no limit */
@@ -218,7 +245,11 @@ struct sites {
 	const struct access *exempt;    /* clients without limits by rate; NULL: none */
 	const struct rate *connections; /* new ones, of each client; NULL: no limit */
 	bool dry_run;                   /* clients over such a limit are logged, not refused */
-	const struct site_name *names;  /* exact ones and wildcards, in site_name_order() */
+	const struct site_peer *peers;  /* of all proxies, each once */
+	unsigned npeers;
+	const struct site_proxy *const *upstreams; /* each once */
+	unsigned nupstreams;
+	const struct site_name *names; /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };
 

@@ -50,6 +50,13 @@ struct ruleset {
 #define NET_ALL   3
 #define SCOPE_ALL 3
 
+/* A rule for a port, since ABI_NET. */
+struct net_port {
+	uint64_t access, port;
+};
+#define RULE_NET_PORT 2
+#define NET_CONNECT   2
+
 #define FS_FILE \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
 		LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \
@@ -177,6 +184,16 @@ static void allow(void *ctx, const char *path, unsigned rights)
 		close(fd);
 }
 
+/* Connections over TCP to a port of an application. */
+static void allow_port(void *ctx, unsigned port)
+{
+	struct rules *r = ctx;
+	const struct net_port rule = { .access = NET_CONNECT, .port = port };
+
+	if (syscall(SYS_landlock_add_rule, r->landlock->fd, RULE_NET_PORT, &rule, 0) < 0)
+		r->rc = -errno;
+}
+
 /* True if the configuration's further paths and calls are for this kind. */
 static bool takes_more(const struct sandbox *s)
 {
@@ -204,6 +221,8 @@ static int make_ruleset(struct landlock *l, const struct sandbox *s, const struc
 	rules.rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
 	if (rules.rc == 0)
 		sandbox_paths(conf, s->paths, allow, &rules);
+	if (rules.rc == 0 && takes_more(s) && !conf->sandbox.network && l->abi >= ABI_NET)
+		sandbox_proxies(conf, allow_port, &rules);
 	return unconfined(rules.rc, "Landlock", "sandbox { landlock = off }");
 }
 
@@ -211,6 +230,7 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 {
 	const struct conf_sandbox *c = &conf->sandbox;
 	struct seccomp filter = { .calls = s->calls, .log = c->seccomp == SECCOMP_LOG };
+	unsigned out;
 
 	/* A kind without a list may make all calls. */
 	if (c->seccomp == SECCOMP_OFF || s->calls == 0 || !seccomp_built() || !seccomp_there())
@@ -218,6 +238,9 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 	if (strcmp(conf->error_log, "syslog") == 0)
 		filter.calls |= SECCOMP_SYSLOG;
 	if (takes_more(s)) {
+		out = sandbox_proxies(conf, NULL, NULL);
+		filter.calls |= out & SANDBOX_CONNECTS ? SECCOMP_PROXY : 0;
+		filter.calls |= out & SANDBOX_NAMES ? SECCOMP_NAMES : 0;
 		filter.calls |= c->network ? SECCOMP_NETWORK : 0;
 		filter.more = c->syscalls.v;
 		filter.nmore = c->syscalls.n;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/arena.h"
 #include "base/name_map.h"
 #include "conf/conf_handlers.h"
@@ -163,6 +164,33 @@ bool sandbox_paths_links(const struct conf *conf)
 	return any;
 }
 
+static unsigned of_proxy(const struct conf_list *proxy, sandbox_port_fn *fn, void *ctx)
+{
+	unsigned needs = proxy->n > 0 ? SANDBOX_CONNECTS : 0;
+	struct addr addr;
+
+	for (unsigned i = 0; i < proxy->n; i++) {
+		if (addr_parse(proxy->v[i], &addr) != NULL)
+			needs |= SANDBOX_NAMES;
+		if (fn != NULL && addr.sa.sa_family != AF_UNIX)
+			fn(ctx, (unsigned)atoi(strrchr(proxy->v[i], ':') + 1));
+	}
+	return needs;
+}
+
+unsigned sandbox_proxies(const struct conf *conf, sandbox_port_fn *fn, void *ctx)
+{
+	unsigned needs = 0;
+
+	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers;
+		s++) {
+		needs |= of_proxy(&s->scope.proxy, fn, ctx);
+		for (unsigned i = 0; i < s->nlocations; i++)
+			needs |= of_proxy(&s->locations[i].scope.proxy, fn, ctx);
+	}
+	return needs;
+}
+
 /* A file to read may be replaced by rename(2); to write it is a directory, and a link's target. */
 static void of_handler(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
@@ -185,12 +213,13 @@ static void of_handler(
 /* Devices for libraries of handlers: without random bytes SQLite uses time and process ID. */
 static const char *const devices[] = { "/dev/null", "/dev/random", "/dev/urandom" };
 
-/* Files of getaddrinfo(3), and the certificates with which TLS libraries check servers: Debian's
- * are links. */
-static const char *const network[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
-	"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services", "/etc/ssl/certs",
-	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/usr/share/ca-certificates",
-	"/usr/local/share/ca-certificates" };
+/* Files of getaddrinfo(3); resolv.conf may be a link. */
+static const char *const resolver[] = { "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
+	"/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/services" };
+
+/* The certificates with which TLS libraries check servers: Debian's are links. */
+static const char *const network[] = { "/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
+	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates" };
 
 #ifdef __SANITIZE_ADDRESS__
 /* For leak detection, and for the function names of a report. */
@@ -209,12 +238,17 @@ static void all_of(
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx)
 {
 	struct way w = { .fn = fn, .ctx = ctx };
+	bool names = false;
 
 	arena_init(&w.names, NULL, 0, SIZE_MAX);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&w, &conf->servers[i], wanted);
-	if (wanted & SANDBOX_MORE)
+	if (wanted & SANDBOX_MORE) {
 		conf_handlers_paths(conf, of_handler, &w);
+		names = conf->sandbox.network || sandbox_proxies(conf, NULL, NULL) & SANDBOX_NAMES;
+	}
+	for (size_t i = 0; names && i < sizeof(resolver) / sizeof(resolver[0]); i++)
+		sandbox_paths_go(&w, resolver[i]);
 	name_map_fini(&w.known);
 	arena_reset(&w.names);
 	if ((wanted & SANDBOX_LINKS) && sandbox_paths_links(conf))

@@ -179,14 +179,16 @@ static bool is_allowed(const struct seccomp *s, const char *name)
 	return false;
 }
 
-/* Each line for syslog opens its socket again; no other socket is made. */
+/* Each line for syslog opens its socket again; no other socket is made, but those of a proxy,
+ * beside which others get ENOSYS: rules of one call that refuse and allow would contradict each
+ * other. */
 static void add_socket(struct filter *f)
 {
 	if (is_allowed(f->s, "socket"))
 		return;
 	if (f->s->calls & SECCOMP_SYSLOG)
 		add_if(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), arg_is(0, SCMP_CMP_EQ, AF_UNIX));
-	if (f->s->log)
+	if (f->s->log || (f->s->calls & SECCOMP_PROXY))
 		return;
 	if (f->s->calls & SECCOMP_SYSLOG)
 		add_if(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), arg_is(0, SCMP_CMP_NE, AF_UNIX));

@@ -17,6 +17,8 @@ enum seccomp_calls {
 	SECCOMP_SERVE = 16,   /* to accept connections and use them */
 	SECCOMP_NETWORK = 32, /* to make connections */
 	SECCOMP_SYSLOG = 64,  /* to send lines to syslogd */
+	SECCOMP_PROXY = 128,  /* to connect to applications */
+	SECCOMP_NAMES = 256,  /* to look up their names */
 };
 
 struct seccomp {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "files/reply_file.h"
+#include "upstream/exchange.h"
 
 extern const struct route_table routes_table;      /* made from routes.def */
 extern const struct h2d_handler h2d_handler_files; /* the document root */
@@ -27,6 +28,7 @@ void http_env_init(struct http_env *env, const struct http_parts *parts)
 		.conf.routes = &routes_table,
 		.conf.fallback = &h2d_handler_files,
 		.conf.health = &h2d_handler_health,
+		.conf.proxy = &upstream_handler,
 		.date = slice_of(parts->date, DATE_LEN),
 		.date_s = now,
 		.conf.server = servers[conf->server_tokens],

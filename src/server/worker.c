@@ -24,6 +24,7 @@
 #include "share/account.h"
 #include "share/tally.h"
 #include "store/store.h"
+#include "upstream/upstream.h"
 
 enum {
 	OFFLOAD_THREADS = 4,
@@ -301,6 +302,12 @@ static const char *worker_start(struct worker *w)
 	choose_dispatch(w);
 	if (start_http(w) < 0)
 		return "access log";
+	if (w->args->sites->nupstreams > 0) {
+		w->http.upstreams = upstreams_new(&w->loop, w->offload, w->args->sites);
+		if (w->http.upstreams == NULL)
+			return "connections to applications";
+		w->http.conf.websockets = true;
+	}
 	if (start_sessions(w) < 0)
 		return "connections";
 	return worker_life_open(w) < 0 ? "signals" : NULL;
@@ -317,6 +324,7 @@ static void worker_stop(struct worker *w)
 	sessions_fini(&w->sessions);
 	pacer_fini(&w->pacer);
 	stream_env_fini(w->streams);
+	upstreams_free(&w->http.upstreams);
 	work_line_free(&w->work_line);
 	handlers_stop(&w->http);
 	files_free(&w->files);

@@ -12,6 +12,7 @@
 #include "api/websocket.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "upstream/upstream.h"
 
 /* Others see a copy of the state: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)
@@ -92,6 +93,7 @@ static void worker_life_drain(struct worker *w, bool stop, uint64_t closing)
 		dispatch_drain(w->dispatch, closing);
 	files_no_image(w->files);
 	websockets_drain(w->api.websockets);
+	upstreams_drain(w->http.upstreams);
 	sessions_drain(&w->sessions);
 	worker_life_look(w);
 }

@@ -244,6 +244,7 @@ static void set_places(struct location_at *at, const struct conf_scope *p,
 		.requests = p->requests_per_second_at,
 		.compress = p->compress_at,
 		.compress_types = p->compress_types_at,
+		.proxy = p->proxy_at,
 	};
 }
 
@@ -274,7 +275,7 @@ static const struct mime_types *types_of(struct site_maker *m, const struct conf
 	return own;
 }
 
-/* By h2d's own names; GET adds HEAD, and OPTIONS is never refused. */
+/* By h2d's own names, others are refused; GET adds HEAD, and OPTIONS is never refused. */
 static void set_methods(struct location *location, const struct conf_list *list)
 {
 	unsigned taken = 1u << H2D_OPTIONS;
@@ -283,7 +284,7 @@ static void set_methods(struct location *location, const struct conf_list *list)
 		taken |= 1u << method_parse(slice_str(list->v[i]));
 	if (taken >> H2D_GET & 1)
 		taken |= 1u << H2D_HEAD;
-	location->refused_methods = list->n > 0 ? ((1u << H2D_METHODS) - 1) & ~taken : 0;
+	location->refused_methods = list->n > 0 ? ((2u << H2D_METHOD_UNKNOWN) - 1) & ~taken : 0;
 }
 
 /* Sets names of files that may answer for a path, or not. */
@@ -326,6 +327,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	set_names(m, location, p);
 	set_returned(m, location, p);
 	set_redirect(location, p);
+	location->proxy = site_proxy_make(m, p, l);
 	site_maker_removed(m, location, outer, &p->remove_header, &p->remove_header_at);
 	site_maker_headers(m, location, at, outer, &p->add_header, &p->add_header_at);
 	set_requests(m, location, p, s, l);

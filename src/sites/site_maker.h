@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/name_map.h"
 #include "conf/conf.h"
 #include "conf/conf_fault.h"
 #include "http/field.h"
@@ -19,6 +20,11 @@ struct site_maker {
 	const struct location *top; /* add-header of the top level, for all servers */
 	const struct conf_limits *limits;
 	const struct mime_types *types; /* of the current server */
+	struct site_peer *peers;        /* of all proxies */
+	unsigned npeers;
+	const struct site_proxy **upstreams;
+	unsigned nupstreams;
+	struct name_map upstream_numbers; /* plus 1: of peers by text, of proxies by settings */
 	bool oom;
 };
 
@@ -58,6 +64,13 @@ const struct location *site_locations_top(struct site_maker *m, const struct con
  */
 void site_locations_make(struct site_maker *m, struct site *site, const struct conf_server *s,
 	const unsigned *roots);
+
+/* --- proxies (site_proxy.c) ------------------------------------------------------------------- */
+
+/* The proxy of the server's block (l NULL) or of l, whose settings are p's; NULL: none. A fault for
+ * each invalid key, at its line. */
+const struct site_proxy *site_proxy_make(
+	struct site_maker *m, const struct conf_scope *p, const struct conf_location *l);
 
 /* --- access ----------------------------------------------------------------------------------- */
 

@@ -153,7 +153,12 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->exempt = site_access_exempt(&m);
 		set_connections(&m, sites);
 		sites->dry_run = conf->limits.dry_run;
+		sites->peers = m.peers;
+		sites->npeers = m.npeers;
+		sites->upstreams = m.upstreams;
+		sites->nupstreams = m.nupstreams;
 	}
+	name_map_fini(&m.upstream_numbers);
 	if (m.oom)
 		conf_fault_oom(faults, &conf_command_line);
 	return !m.oom && faults->n == before ? sites : NULL;

@@ -104,7 +104,8 @@ static void on_gone(struct h2d_req *req)
 
 void store_hook(struct store *s)
 {
-	static const struct req_hook upload = { on_body, on_gone }, removal = { NULL, on_gone };
+	static const struct req_hook upload = { .body = on_body, .gone = on_gone },
+				     removal = { .gone = on_gone };
 
 	task_init(&s->pump, pump_task);
 	timer_init(&s->gather, store_gathered);

@@ -1,8 +1,9 @@
 /*
  * t_sandbox: tries what an attacker in control of a worker would. GET /t/sandbox/{what}?ARG, in the
  * worker itself: read, write and list of the path ARG, fork, exec, socket, connect to the port ARG
- * of this machine, epoll, ptrace and signal of process ARG. Answers "done", or the name of the
- * error. Or it breaks: spin never ends, fault writes to nowhere, overflow has no end of its stack.
+ * of this machine, the same as a proxy (link), datagram, abstract socket ARG, resolve ARG, epoll,
+ * ptrace and signal of process ARG. Answers "done", or the name of the error. Or it breaks: spin
+ * never ends, fault writes to nowhere, overflow has no end of its stack.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "tries.h"
@@ -11,8 +12,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +105,61 @@ static int try_connect(const char *port)
 	return rc;
 }
 
+/* Like h2d's own connections to applications. */
+static int link_to(const struct sockaddr *to, socklen_t n)
+{
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	int rc = fd < 0 ? -1 : connect(fd, to, n);
+	int error = errno;
+	socklen_t size = sizeof(error);
+
+	if (rc < 0 && fd >= 0 && error == EINPROGRESS && poll(&poll_fd, 1, -1) == 1 &&
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0)
+		rc = error == 0 ? 0 : -1;
+	closed(fd);
+	errno = error;
+	return rc;
+}
+
+static int try_link(const char *port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)atoi(port)),
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	return link_to((const struct sockaddr *)&to, sizeof(to));
+}
+
+static int try_abstract(const char *name)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t n = strnlen(name, sizeof(to.sun_path) - 1);
+
+	memcpy(to.sun_path + 1, name, n);
+	return link_to((const struct sockaddr *)&to,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n));
+}
+
+static int try_datagram(const char *arg)
+{
+	(void)arg;
+	return closed(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
+static int try_resolve(const char *name)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list = NULL;
+	int rc = getaddrinfo(name, "80", &hints, &list);
+
+	if (rc == 0)
+		freeaddrinfo(list);
+	else if (rc != EAI_SYSTEM)
+		errno = EHOSTUNREACH;
+	return rc == 0 ? 0 : -1;
+}
+
 static int try_epoll(const char *arg)
 {
 	(void)arg;
@@ -162,6 +222,10 @@ static const struct try tries[] = {
 	{ "become", try_become },
 	{ "socket", try_socket },
 	{ "connect", try_connect },
+	{ "link", try_link },
+	{ "datagram", try_datagram },
+	{ "abstract", try_abstract },
+	{ "resolve", try_resolve },
 	{ "epoll", try_epoll },
 	{ "ptrace", try_ptrace },
 	{ "signal", try_signal },

@@ -1,11 +1,12 @@
 /*
  * t_shared: does what an attacker in control of a worker could do to memory shared with others. GET
- * /t/shared/{what}?ARG, in the worker itself: shutdown and block (waiting again) of its listening
- * sockets, of ARG (tcp or unix); steer, filter and option (LEVEL,NAME,VALUE) of the TCP ones;
- * fastopen of one to the port ARG; a datagram to the unix socket ARG; affinity of process ARG and
- * owner, signals to it; doubts, shutdown of where the keeper is told of changes; say, COUNT
- * messages to the master (TYPE,SIZE,COUNT); linger, a socket to the port ARG that is the master's
- * to close; flight, descriptors in flight. Answers "done", or the name of the error.
+ * /t/shared/{what}?ARG, in the worker itself: shutdown, unconnect (the same, by another call) and
+ * block (waiting again) of its listening sockets, of ARG (tcp or unix); steer, filter and option
+ * (LEVEL,NAME,VALUE) of the TCP ones; fastopen of one to the port ARG; a datagram to the unix
+ * socket ARG; affinity of process ARG and owner, signals to it; doubts, shutdown of where the
+ * keeper is told of changes; say, COUNT messages to the master (TYPE,SIZE,COUNT); linger, a socket
+ * to the port ARG that is the master's to close; flight, descriptors in flight. Answers "done", or
+ * the name of the error.
  */
 #define _GNU_SOURCE /* strerrorname_np() */
 #include "tries.h"
@@ -83,6 +84,19 @@ static int shut(int fd, const void *arg)
 static int try_shutdown(const char *arg)
 {
 	return each(family_of(arg), shut, NULL);
+}
+
+static int unconnect(int fd, const void *arg)
+{
+	const struct sockaddr to = { .sa_family = AF_UNSPEC };
+
+	(void)arg;
+	return connect(fd, &to, sizeof(to));
+}
+
+static int try_unconnect(const char *arg)
+{
+	return each(family_of(arg), unconnect, NULL);
 }
 
 static int unset_nonblock(int fd, const void *arg)
@@ -314,6 +328,7 @@ static int try_linger(const char *port)
 
 static const struct try tries[] = {
 	{ "shutdown", try_shutdown },
+	{ "unconnect", try_unconnect },
 	{ "block", try_block },
 	{ "steer", try_steer },
 	{ "filter", try_filter },

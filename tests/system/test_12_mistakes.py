@@ -188,6 +188,14 @@ def test_passwords_that_are_never_right(h2d):
 
 
 # What is no fault, since -t may run elsewhere than h2d, but will be one here.
+def test_names_of_applications(h2d):
+	"""A name that is not found is no fault: a name server may be down. The other one has a label that none is asked for."""
+	server = h2d.new(server='proxy = {"localhost:80", "127.0.0.1:80"}\nlocation "/a" {\nproxy = "%s.test:80" }' % ("a" * 64))
+	done = server.run("-t", check=0)
+	said = [line for line in done.err.splitlines() if "warning: proxy" in line]
+	assert len(said) == 1 and re.search(r'h2d\.conf:\d+: warning: proxy "a{64}\.test:80": no address: .', said[0]), done.err
+
+
 def test_cache_larger_than_memory(h2d):
 	server = h2d.new(admin=False)
 	server.put_conf("cache {\nmax-size = 1023G }\n" + SERVED)

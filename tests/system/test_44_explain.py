@@ -41,6 +41,32 @@ def line_of(server, text):
 		return next(n for n, line in enumerate(f, 1) if text in line)
 
 
+def test_proxy(h2d):
+	"""Where a request goes, and what came first; the application is not asked."""
+	server = h2d.new(listens=("tcp",), files={"f": "f"}, admin=False)
+	server.write_conf(server="""
+location "/app/" {
+proxy = {"127.0.0.1:1", "unix:/none"}
+proxy-prefix = "/v2/"
+}
+location "/mixed/" {
+proxy = "127.0.0.1:2"
+proxy-after = files
+}
+""")
+	both, other = line_of(server, 'unix:/none'), line_of(server, "127.0.0.1:2")
+	to = ("proxy", 'goes to the application at 127.0.0.1:1, unix:/none, with "/v2/" instead of "/app/"', both)
+	unknown = ("status", "unknown: h2d did not send the request to the application", None)
+	for method in ("GET", "POST"):
+		assert explain(server, "/app/x", "--method", method)[-2:] == [to, unknown]
+	lines = explain(server, "/mixed/x")
+	assert ("route", "none: h2d looks for a file", None) in lines
+	assert lines[-2:] == [("proxy", "goes to the application at 127.0.0.1:2", other), unknown]
+	assert any(what == "file" and "/mixed/x" in text for what, text, _ in lines[:-2]), lines
+	assert explain(server, "/mixed/x", "--method", "POST")[-2][0] == "proxy"
+	assert status(explain(server, "/f")) == 200
+
+
 @pytest.fixture
 def tree(h2d):
 	server = h2d.new(listens=("tcp",), files={"a/x.css": "body {}", "about.html": "about", "404.html": "gone",

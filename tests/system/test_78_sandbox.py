@@ -305,6 +305,37 @@ def test_system_calls_are_refused(inside):
 		procs.wait_for(lambda: [status_of(pid)[what] for what in ("Seccomp", "NoNewPrivs")] == ["2", "1"], said=kind)
 
 
+@seccomp
+@pytest.mark.parametrize("how", ["address", "name"])
+def test_what_a_proxy_opens(inside, how):
+	"""Connections to the ports of its application, and with a name what getaddrinfo(3) needs."""
+	with socket.create_server(("127.0.0.1", 0)) as app, socket.socket(socket.AF_UNIX) as other:
+		port = app.getsockname()[1]
+		other.bind("\0h2d-test-78-%d" % os.getpid())
+		other.listen()
+		host = {"address": "127.0.0.1", "name": "localhost"}[how]
+		there = inside(server='location "/app" { proxy = "%s:%d" }' % (host, port))
+		args = arguments(there.server)
+		assert there.tries("link", str(port)) == "done"
+		for what in ("socket", "connect", "exec", "epoll", "ptrace", "signal") + (("datagram",) if how == "address" else ()):
+			if not SANITIZED or what not in ("ptrace", "signal"):
+				there.refuses(what, args.get(what, ""))
+		if landlock_abi() >= 4:
+			there.refuses("link", str(there.server.ports["tcp"]))
+		if landlock_abi() >= 6:
+			there.refuses("abstract", "h2d-test-78-%d" % os.getpid())
+		assert (there.tries("resolve", "localhost") == "done") == (how == "name")
+
+
+@seccomp
+def test_no_proxy_opens_nothing(inside):
+	there = inside()
+	with socket.create_server(("127.0.0.1", 0)) as port:
+		there.refuses("link", str(port.getsockname()[1]))
+	there.refuses("datagram")
+	assert there.tries("resolve", "localhost") != "done"
+
+
 def options():
 	"""Of a listening socket: nobody farther than one hop; a key that no client has; all that is sent, byte by byte."""
 	ip_minttl, tcp_maxseg = 21, 2
@@ -372,6 +403,16 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 		if what == "shutdown":
 			assert c.get("/").status == 200
 	assert len(server.status()["workers"]) == 1
+
+
+def test_a_proxys_worker_spoils_a_socket(h2d, handlers):
+	"""connect(2), which it may call, ends a listening socket, too."""
+	server = h2d(binary=handlers, listens=("tcp",), server='location "/app" { proxy = "127.0.0.1:9" }')
+	server.baseline = None
+	with server.connect("tcp") as c:
+		assert c.get("/t/shared/unconnect?tcp").body == b"done"
+		server.log.wait("a socket of .* was shut down; reopened it: a worker may be compromised")
+		procs.wait_for(lambda: answers(server, "tcp"), said="an answer")
 
 
 def test_a_mended_socket_is_stored_anew(h2d, handlers):

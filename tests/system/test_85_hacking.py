@@ -124,6 +124,7 @@ STATES = {
 	"h1_part": ("h1_part_go", "proto/h1_part_state.def", "H1_PART"),
 	"h2_drain": ("h2_drain_go", "proto/h2_drain_state.def", "H2_DRAIN"),
 	"websocket": ("websocket_go", "api/websocket_state.def", "WEBSOCKET"),
+	"exchange": ("exchange_go", "upstream/exchange_state.def", "EXCHANGE"),
 	"generation": ("gen_go", "master/gen_state.def", "GEN"),
 	"child": ("child_go", "master/child_state.def", "CHILD"),
 	"sockets": ("sockets_go", "master/sockets_state.def", "SOCKETS"),

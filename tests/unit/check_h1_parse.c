@@ -572,7 +572,7 @@ static const struct {
 	{ "upgrade", "1", false },
 	{ "proxy-connection", "1", false },
 	{ "transfer-encoding", "1", false },
-	{ "expect", "1", false },
+	{ "expect", "1", true },
 	{ "content-length", "1", true },
 	{ "accept", "1", true },
 	{ "te", "1", true },

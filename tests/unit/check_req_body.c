@@ -78,7 +78,7 @@ static void on_gone(struct h2d_req *r)
 	gone++;
 	left = r->body_queue.n;
 }
-static const struct req_hook hook = { on_body, on_gone };
+static const struct req_hook hook = { .body = on_body, .gone = on_gone };
 
 static void begin_hooked(void)
 {

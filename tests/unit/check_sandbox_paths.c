@@ -88,6 +88,44 @@ TEST(a_link_to_itself_ends)
 	ck_assert(strlen(seen) > 0);
 }
 
+static unsigned ports[4], nports;
+
+static void note_port(void *ctx, unsigned port)
+{
+	(void)ctx;
+	ck_assert_uint_lt(nports, 4);
+	ports[nports++] = port;
+}
+
+/* Names are looked up with files, links included; ports are those of all blocks. */
+TEST(what_proxies_need)
+{
+	char first[] = "unix:/run/a", second[] = "[::1]:3000", third[] = "app.internal:80";
+	char *both[] = { first, second }, *name[] = { third };
+	struct conf_location location = { 0 };
+	struct conf_server server = { .locations = &location, .nlocations = 1 };
+	const struct conf conf = { .servers = &server, .nservers = 1 };
+
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), 0);
+	server.scope.proxy = (struct conf_list){ both, 1 };
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS);
+	ck_assert_uint_eq(nports, 0);
+	server.scope.proxy.n = 2;
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS);
+	ck_assert_uint_eq(nports, 1);
+	ck_assert_uint_eq(ports[0], 3000);
+	sandbox_paths(&conf, SANDBOX_MORE, note, NULL);
+	ck_assert_ptr_null(strstr(seen, "/etc/hosts"));
+	location.scope.proxy = (struct conf_list){ name, 1 };
+	ck_assert_uint_eq(
+		sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS | SANDBOX_NAMES);
+	ck_assert_uint_eq(ports[2], 80);
+	seen[0] = '\0';
+	sandbox_paths(&conf, SANDBOX_MORE, note, NULL);
+	ck_assert_ptr_nonnull(strstr(seen, "/etc/hosts"));
+	ck_assert_ptr_null(strstr(seen, "/etc/ssl/certs"));
+}
+
 TEST(never_everything)
 {
 	seen[0] = '\0';

@@ -4,6 +4,7 @@
 
 #include "auth/auth_queue.h"
 #include "conf_unit.h"
+#include "h2d/request.h"
 #include "http/coding.h"
 #include "share/access.h"
 #include "tls/tls_cert.h"
@@ -676,6 +677,173 @@ TEST(trusted_proxies)
 				    "bits set after its prefix");
 	ck_assert_str_eq(faults[1], "h2d.conf:3: trusted-proxies \"all\": not an IPv4 or IPv6 "
 				    "address or \"unix\"");
+}
+
+/* --- proxies ---------------------------------------------------------------------------------- */
+
+#define APP "proxy = \"127.0.0.1:3000\"\n"
+
+static const struct site_peer *peer(const struct sites *s, const struct location *l, unsigned i)
+{
+	ck_assert_ptr_nonnull(l->proxy);
+	ck_assert_uint_lt(i, l->proxy->npeers);
+	ck_assert_uint_lt(l->proxy->peers[i], s->npeers);
+	return &s->peers[l->proxy->peers[i]];
+}
+
+/* A server with one needs no root; a peer is a text, a proxy its settings. */
+TEST(proxies)
+{
+	const struct sites *s =
+		make("server \"_\" { proxy = {\"127.0.0.1:3000\", \"[::1]:80\"}\n"
+		     "proxy-prefix = \"/v2/\"  proxy-queue = 7\n"
+		     "location \"/same\" { index = \"a\" }\n"
+		     "location \"/off/\" { proxy = {} }\n"
+		     "location \"/api\" { proxy = {\"unix:/run/a b\", \"App-1.internal:8080\",\n"
+		     "\"127.0.0.1:3000\"} proxy-after = files proxy-prefix = \"/v3\"\n"
+		     "proxy-host = \"app:1\" proxy-subject-header = \"x-subject\"\n"
+		     "proxy-connections = 2 proxy-connect-timeout = 3 proxy-timeout = 4 } }\n",
+			NULL);
+	const struct location *all, *api;
+	char text[ADDR_TEXT];
+
+	ck_assert_ptr_nonnull(s);
+	all = location(s->v, "/x");
+	api = location(s->v, "/api");
+	ck_assert_uint_eq(s->npeers, 4);
+	ck_assert_uint_eq(s->nupstreams, 2);
+	ck_assert_ptr_eq(location(s->v, "/same")->proxy, all->proxy);
+	ck_assert_ptr_null(location(s->v, "/off/")->proxy);
+	ck_assert_ptr_eq(s->upstreams[all->proxy->number], all->proxy);
+	ck_assert_ptr_eq(s->upstreams[api->proxy->number], api->proxy);
+	ck_assert(!s->v->has_root);
+
+	ck_assert(is(all->proxy->prefix, "/v2/") && is(all->proxy->replaced, "/"));
+	ck_assert(!all->proxy->files_first && all->proxy->host.n == 0);
+	ck_assert_uint_eq(all->proxy->queue, 7);
+	ck_assert_uint_eq(all->proxy->connections, 256);
+	ck_assert_uint_eq(all->proxy->connect_ms, 5000);
+	ck_assert_uint_eq(all->proxy->silence_ms, 60000);
+	ck_assert_uint_eq(all->at->proxy.line, 1);
+	ck_assert(is(peer(s, all, 1)->name, "[::1]:80"));
+
+	ck_assert(is(api->proxy->prefix, "/v3") && is(api->proxy->replaced, "/api"));
+	ck_assert(api->proxy->files_first && is(api->proxy->host, "app:1"));
+	ck_assert(is(api->proxy->subject_header, "x-subject"));
+	ck_assert_uint_eq(api->proxy->queue, 7);
+	ck_assert_uint_eq(api->proxy->connections, 2);
+	ck_assert_uint_eq(api->proxy->connect_ms, 3000);
+	ck_assert_uint_eq(api->proxy->silence_ms, 4000);
+	ck_assert(is(peer(s, api, 1)->name, "App-1.internal:8080"));
+	ck_assert_uint_eq(peer(s, api, 1)->addr.len, 0);
+	ck_assert_uint_eq(peer(s, api, 1)->at.line, 5);
+	ck_assert_ptr_eq(peer(s, api, 2), peer(s, all, 0));
+	for (unsigned i = 0; i < s->npeers; i++) {
+		addr_format(&s->peers[i].addr, text, sizeof(text));
+		ck_assert(s->peers[i].addr.len == 0 || is(s->peers[i].name, text));
+	}
+}
+
+/* "@" in fault is the folder. */
+static void proxy_fault(const char *text, const char *fault)
+{
+	size_t n = strcspn(fault, "@");
+	char want[512];
+
+	ck_assert_ptr_null(make(text, NULL));
+	ck_assert_uint_eq(nfaults, 1);
+	snprintf(want, sizeof(want), "%.*s%s%s", (int)n, fault, fault[n] != '\0' ? tree : "",
+		fault[n] != '\0' ? fault + n + 1 : "");
+	ck_assert_str_eq(faults[0], want);
+	drop();
+}
+
+TEST(bad_proxies)
+{
+	static const char *const bad[][2] = {
+		{ "http://127.0.0.1:80",
+			"remove the scheme: h2d connects in cleartext, by HTTP/1.1" },
+		{ "localhost:80/v2",
+			"remove the path: proxy-prefix replaces that of the location" },
+		{ "127.0.0.1:0", "the port is 0" },
+		{ "app:0", "the port is not a number from 1 to 65535" },
+		{ "app:http", "the port is not a number from 1 to 65535" },
+		{ "app:65536", "the port is not a number from 1 to 65535" },
+		{ "app", "the port is missing: ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH" },
+		{ ":80", "neither an IPv4 address nor a host name before the port" },
+		{ "127.1:80", "neither an IPv4 address nor a host name before the port" },
+		{ "a b:80", "neither an IPv4 address nor a host name before the port" },
+		{ "::1:80", "write an IPv6 address as [ADDRESS]:PORT" },
+		{ "[app]:80", "no IPv6 address between the brackets" },
+		{ "unix:run/a", "the path of a unix socket must be absolute" },
+		{ "", "the address is empty: ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH" },
+	};
+	char text[512], fault[512];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "server \"_\" {\nproxy = {\"%s\"} }\n", bad[i][0]);
+		snprintf(
+			fault, sizeof(fault), "h2d.conf:2: proxy \"%s\": %s", bad[i][0], bad[i][1]);
+		proxy_fault(text, fault);
+	}
+}
+
+TEST(contradictory_proxies)
+{
+	char many[512] = "server \"_\" { proxy = {", *p = many + strlen(many);
+
+	for (unsigned i = 0; i <= SITE_PROXY_PEERS_MAX; i++)
+		p += sprintf(p, "\"a:%u\",", i + 1);
+	sprintf(p, "} }");
+	proxy_fault(many, "h2d.conf:1: proxy: more than 32 servers");
+	proxy_fault("server \"_\" { " APP "location \"/a\" {\nproxy-prefix = \"b\" } }\n",
+		"h2d.conf:3: proxy-prefix \"b\" is not a path like \"/app/\"");
+	proxy_fault("server \"_\" { " APP "location \"/a\" {\nproxy-prefix = \"/b?c\" } }\n",
+		"h2d.conf:3: proxy-prefix \"/b?c\" is not a path like \"/app/\"");
+	proxy_fault("server \"_\" { " APP "location \"/a\" {\nproxy-prefix = \"/b/\" } }\n",
+		"h2d.conf:3: proxy-prefix \"/b/\" must not end in \"/\", like \"/a\", which it "
+		"replaces");
+	proxy_fault("server \"_\" { " APP "proxy-prefix = \"/b\"\nlocation \"/a\" { } }\n",
+		"h2d.conf:2: proxy-prefix \"/b\" must end in \"/\", like \"/\", which it replaces");
+	proxy_fault("server \"_\" { " APP "proxy-host = \"http://a\" }\n",
+		"h2d.conf:2: proxy-host \"http://a\" is not a host name");
+	proxy_fault("server \"_\" { " APP "proxy-subject-header = \"X-a\" }\n",
+		"h2d.conf:2: proxy-subject-header \"X-a\": use lower-case letters, digits and -");
+	proxy_fault("server \"_\" { " APP "proxy-subject-header = \"x-forwarded-for\" }\n",
+		"h2d.conf:2: proxy-subject-header \"x-forwarded-for\" has another meaning");
+	proxy_fault("server \"_\" { redirect = \"https://b/\"\nlocation \"/a\" { " APP "} }\n",
+		"h2d.conf:2: proxy does nothing: redirect (@/h2d.conf:1) answers all requests "
+		"here");
+	proxy_fault("server \"_\" { " APP "location \"/a\" { fallback = \"/b\" } }\n",
+		"h2d.conf:2: fallback does nothing: proxy (@/h2d.conf:1) answers for missing files "
+		"here");
+	proxy_fault("server \"_\" { " ROOT APP "location \"/a\" { upload-dir = \"b\" } }\n",
+		"h2d.conf:3: upload-dir needs proxy = {} in its location (proxy: @/h2d.conf:2)");
+}
+
+/* An inner block has its own answers, with the proxy of an outer one. */
+TEST(other_answers_with_a_proxy)
+{
+	const struct sites *s = make("fallback = \"/f\"\nserver \"_\" { " ROOT APP
+				     "location \"/a\" { redirect = \"/b\" }\n"
+				     "location \"/u\" { upload-dir = \"u\" proxy = {} } }\n",
+		NULL);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_ptr_nonnull(location(s->v, "/a")->proxy);
+	ck_assert_ptr_null(location(s->v, "/u")->proxy);
+}
+
+TEST(methods_that_h2d_does_not_know)
+{
+	const struct sites *s = make("server \"_\" { " ROOT "location \"/a\" {\n"
+				     "allow-methods = {\"GET\"} } }\n",
+		NULL);
+
+	ck_assert_uint_eq(location(s->v, "/")->refused_methods, 0);
+	ck_assert(location(s->v, "/a")->refused_methods >> H2D_METHOD_UNKNOWN & 1);
+	ck_assert(location(s->v, "/a")->refused_methods >> H2D_PUT & 1);
+	ck_assert(!(location(s->v, "/a")->refused_methods >> H2D_HEAD & 1));
 }
 
 /* Every allocation fails once: one fault, no sites. */

@@ -1,0 +1,208 @@
+/*
+ * site_proxy: makes the proxies of locations, and the servers of their applications, from the keys
+ * proxy…; checks them by the rules of HTTP. Called by site_locations.c; looks no name up.
+ */
+#include "sites/site_maker.h"
+
+#include <ctype.h>
+
+#include "conf/conf_check.h"
+#include "http/authority.h"
+
+/* --- addresses -------------------------------------------------------------------------------- */
+
+enum { HOST_MAX = 253 }; /* RFC 1035, 2.3.4, without the final dot */
+
+/* A number would be an address in an old form, which getaddrinfo(3) accepts. */
+static bool is_host(struct slice s)
+{
+	bool letter = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (!isalnum((unsigned char)s.p[i]) && strchr("-_.", s.p[i]) == NULL)
+			return false;
+		letter |= isalpha((unsigned char)s.p[i]) != 0;
+	}
+	return letter && s.n <= HOST_MAX && s.p[0] != '.' && s.p[0] != '-';
+}
+
+/* NULL, or the fault, a const string. addr->len is 0 for a name. */
+static const char *peer_parse(const char *text, struct addr *addr)
+{
+	const char *why = addr_parse(text, addr), *colon = strrchr(text, ':');
+
+	if (strncmp(text, "unix:", 5) == 0)
+		return why;
+	if (strstr(text, "://") != NULL)
+		return "remove the scheme: h2d connects in cleartext, by HTTP/1.1";
+	if (strchr(text, '/') != NULL)
+		return "remove the path: proxy-prefix replaces that of the location";
+	if (why == NULL)
+		return addr_port(addr) != 0 ? NULL : "the port is 0";
+	addr->len = 0;
+	if (colon == NULL || text[0] == '[' || strchr(text, ':') != colon)
+		return why;
+	if (!is_host(slice_of(text, (size_t)(colon - text))))
+		return "neither an IPv4 address nor a host name before the port";
+	return addr_number(slice_str(colon + 1), UINT16_MAX) > 0
+		       ? NULL
+		       : "the port is not a number from 1 to 65535";
+}
+
+/* The number of the peer of that text; a fault at at. */
+static unsigned peer_number(struct site_maker *m, const char *text, const struct conf_pos *at)
+{
+	struct site_peer peer = { .name = slice_str(text), .at = *at };
+	const char *why = peer_parse(text, &peer.addr);
+	unsigned *number = name_map_put(&m->upstream_numbers, peer.name);
+
+	if (why != NULL)
+		conf_fault(m->faults, at, "proxy \"%.200s\": %s", text, why);
+	m->oom |= number == NULL;
+	if (m->oom || *number > 0)
+		return m->oom ? 0 : *number - 1;
+	m->peers = arena_grow(m->a, m->peers, m->npeers, sizeof(peer));
+	m->oom |= m->peers == NULL;
+	if (m->oom)
+		return 0;
+	m->peers[m->npeers] = peer;
+	*number = ++m->npeers;
+	return *number - 1;
+}
+
+/* --- the other keys --------------------------------------------------------------------------- */
+
+/* The path that the prefix replaces: the title of the block that sets it; "": there is none. */
+static struct slice replaced(const struct conf_scope *p, const struct conf_location *l)
+{
+	if (*p->proxy_prefix == '\0')
+		return SLICE("");
+	return l != NULL && p->proxy_prefix_at.outer == 0 ? slice_str(l->prefix) : SLICE("/");
+}
+
+static void check_prefix(
+	struct site_maker *m, const struct conf_scope *p, const struct conf_location *l)
+{
+	const char *s = p->proxy_prefix;
+	struct slice title = replaced(p, l);
+	bool slash = slice_ends(title, SLICE("/"));
+
+	if (*s == '\0')
+		return;
+	if (!conf_check_server_path(s) || !conf_check_server_target(s) || strpbrk(s, "?#") != NULL)
+		conf_fault(m->faults, &p->proxy_prefix_at,
+			"proxy-prefix \"%.200s\" is not a path like \"/app/\"", s);
+	else if (slash != slice_ends(slice_str(s), SLICE("/")))
+		conf_fault(m->faults, &p->proxy_prefix_at,
+			"proxy-prefix \"%.200s\" must %send in \"/\", like \"%.200s\", which it "
+			"replaces",
+			s, slash ? "" : "not ", title.p);
+}
+
+/* A header that h2d sends itself, or one that says how to read the request (RFC 9110, 7.6.1). */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = { "host", "connection", "content-length",
+		"transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "via",
+		"forwarded", "cookie", "authorization", "x-request-id", "x-real-ip", NULL };
+	const char *const *o = own;
+
+	while (*o != NULL && strcmp(*o, name) != 0)
+		o++;
+	return *o != NULL || strncmp(name, "x-forwarded-", 12) == 0 ||
+	       strncmp(name, "proxy-", 6) == 0;
+}
+
+static void check_names(struct site_maker *m, const struct conf_scope *p)
+{
+	const char *header = p->proxy_subject_header, *host = p->proxy_host;
+
+	if (*host != '\0' && authority_host(slice_str(host)).n == 0)
+		conf_fault(m->faults, &p->proxy_host_at, "proxy-host \"%.200s\" is not a host name",
+			host);
+	/* Applications may read "_" as "-": then clients could send another spelling. */
+	if (header[strspn(header, "abcdefghijklmnopqrstuvwxyz0123456789-")] != '\0')
+		conf_fault(m->faults, &p->proxy_subject_header_at,
+			"proxy-subject-header \"%.200s\": use lower-case letters, digits and -",
+			header);
+	else if (is_own(header))
+		conf_fault(m->faults, &p->proxy_subject_header_at,
+			"proxy-subject-header \"%s\" has another meaning", header);
+}
+
+/* Keys of the block, or of an inner one, that the proxy contradicts. */
+static void check_others(
+	struct site_maker *m, const struct conf_scope *p, const struct conf_location *l)
+{
+	if (*p->redirect != '\0' && p->proxy_at.outer <= p->redirect_at.outer)
+		conf_fault(m->faults, &p->proxy_at,
+			"proxy does nothing: redirect (%s:%u) answers all requests here",
+			p->redirect_at.file, p->redirect_at.line);
+	if (*p->fallback != '\0' && p->fallback_at.outer <= p->proxy_at.outer)
+		conf_fault(m->faults, &p->fallback_at,
+			"fallback does nothing: proxy (%s:%u) answers for missing files here",
+			p->proxy_at.file, p->proxy_at.line);
+	if (l != NULL && *l->upload_dir != '\0')
+		conf_fault(m->faults, &l->upload_dir_at,
+			"upload-dir needs proxy = {} in its location (proxy: %s:%u)",
+			p->proxy_at.file, p->proxy_at.line);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+/* Proxies with the same settings are one. */
+static const struct site_proxy *proxy_share(struct site_maker *m, struct site_proxy *new)
+{
+	char *key = arena_printf(m->a, "%d %u %u %u %u %.*s %.*s %.*s %.*s", new->files_first,
+		new->connections, new->queue, new->connect_ms, new->silence_ms,
+		SLICE_ARG(new->replaced), SLICE_ARG(new->prefix), SLICE_ARG(new->host),
+		SLICE_ARG(new->subject_header));
+	unsigned *number;
+
+	for (unsigned i = 0; i < new->npeers &&key != NULL; i++)
+		key = arena_printf(m->a, "%s %u", key, new->peers[i]);
+	number = key != NULL ? name_map_put(&m->upstream_numbers, slice_str(key)) : NULL;
+	m->oom |= number == NULL;
+	if (m->oom || *number > 0)
+		return m->oom ? NULL : m->upstreams[*number - 1];
+	m->upstreams = arena_grow(m->a, m->upstreams, m->nupstreams, sizeof(new));
+	m->oom |= m->upstreams == NULL;
+	if (m->oom)
+		return NULL;
+	m->upstreams[m->nupstreams] = new;
+	new->number = m->nupstreams++;
+	*number = m->nupstreams;
+	return new;
+}
+
+const struct site_proxy *site_proxy_make(
+	struct site_maker *m, const struct conf_scope *p, const struct conf_location *l)
+{
+	struct site_proxy *new = site_maker_room(m, 1, sizeof(*new));
+	unsigned *peers = site_maker_room(m, p->proxy.n, sizeof(*peers));
+
+	check_prefix(m, p, l);
+	check_names(m, p);
+	if (p->proxy.n == 0 || m->oom)
+		return NULL;
+	check_others(m, p, l);
+	if (p->proxy.n > SITE_PROXY_PEERS_MAX)
+		conf_fault(m->faults, &p->proxy_at, "proxy: more than %d servers",
+			SITE_PROXY_PEERS_MAX);
+	for (unsigned i = 0; i < p->proxy.n; i++)
+		peers[i] = peer_number(m, p->proxy.v[i], &p->proxy_at);
+	*new = (struct site_proxy){
+		.peers = peers,
+		.npeers = p->proxy.n,
+		.files_first = p->proxy_after,
+		.replaced = replaced(p, l),
+		.prefix = slice_str(p->proxy_prefix),
+		.host = slice_str(p->proxy_host),
+		.subject_header = slice_str(p->proxy_subject_header),
+		.connections = (unsigned)p->proxy_connections,
+		.queue = (unsigned)p->proxy_queue,
+		.connect_ms = (uint32_t)p->proxy_connect_timeout * 1000,
+		.silence_ms = (uint32_t)p->proxy_timeout * 1000,
+	};
+	return proxy_share(m, new);
+}

@@ -1,0 +1,237 @@
+/*
+ * ask: the head of the request to an application (RFC 9112, 3 and 5): the client's, without the
+ * headers of its connection, and without those by which it could pretend to be another.
+ */
+#include <stdio.h>
+
+#include "http/base64.h"
+#include "http/path.h"
+#include "request/req_client.h"
+#include "request/req_field.h"
+#include "request/req_id.h"
+#include "upstream/exchange.h"
+
+enum { ASK_OWN = 512 }; /* bytes of h2d's own headers, without the client's bytes in them */
+
+static char *put(char *at, struct slice s)
+{
+	return (char *)mempcpy(at, s.p, s.n);
+}
+
+static char *put_field(char *at, struct slice name, struct slice value)
+{
+	at = put(at, name);
+	at = put(at, SLICE(": "));
+	at = put(at, value);
+	return put(at, SLICE("\r\n"));
+}
+
+/* --- the target ------------------------------------------------------------------------------- */
+
+/* Decodes path but for slashes, which an application may not take for separators. */
+static struct slice opaque(struct slice path, struct arena *a)
+{
+	char *p = arena_alloc(a, path.n + 1), *at = p;
+
+	for (size_t i = 0; p != NULL && i < path.n; i++) {
+		int c = path.p[i] == '%' ? path_escape_byte(path, i) : -1;
+
+		*at++ = c < 0 || c == '/' ? path.p[i] : (char)c;
+		i += c < 0 || c == '/' ? 0 : 2;
+	}
+	return slice_of(p, p != NULL ? (size_t)(at - p) : 0);
+}
+
+static bool has_dots(struct slice path)
+{
+	struct slice segment;
+	bool more;
+
+	do {
+		more = slice_cut(&path, '/', &segment);
+		if (slice_eq(segment, SLICE(".")) || slice_eq(segment, SLICE("..")))
+			return true;
+	} while (more);
+	return false;
+}
+
+bool ask_may_pass(const struct h2d_req *req)
+{
+	struct slice t = req->target, prefix = req->location->prefix, path, all;
+	const char *query = memchr(t.p, '?', t.n);
+
+	if (req->location->proxy->prefix.n > 0 && !slice_starts(t, prefix))
+		return false;
+	path = slice_of(t.p, query != NULL ? (size_t)(query - t.p) : t.n);
+	if (slice_eq(path, req->path))
+		return true;
+	all = opaque(path, (struct arena *)(uintptr_t)&req->arena);
+	return all.p != NULL && !has_dots(all) && site_location(req->site, all) == req->location;
+}
+
+static char *put_target(char *at, const struct exchange *x)
+{
+	struct slice t = x->req->target;
+
+	if (x->proxy->prefix.n > 0) {
+		at = put(at, x->proxy->prefix);
+		slice_skip(&t, x->req->location->prefix.n);
+	}
+	return put(at, t);
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+/* True for headers of one connection (RFC 9110, 7.6.1), and for those that are made here. */
+static bool is_dropped(struct slice name)
+{
+	static const struct slice names[] = { SLICE_LIT("connection"), SLICE_LIT("content-length"),
+		SLICE_LIT("expect"), SLICE_LIT("host"), SLICE_LIT("http2-settings"),
+		SLICE_LIT("keep-alive"), SLICE_LIT("proxy-connection"), SLICE_LIT("te"),
+		SLICE_LIT("trailer"), SLICE_LIT("transfer-encoding"), SLICE_LIT("upgrade"),
+		SLICE_LIT("x-forwarded-for"), SLICE_LIT("x-real-ip") };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (slice_eq(name, names[i]))
+			return true;
+	return false;
+}
+
+/* True for headers that only a trusted proxy may set. */
+static bool is_trusted(struct slice name)
+{
+	return slice_eq(name, SLICE("forwarded")) || slice_starts(name, SLICE("x-forwarded-"));
+}
+
+static bool is_named(const struct h2d_req *req, struct slice name)
+{
+	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++) {
+		struct slice all = f->value, one;
+
+		while (slice_eq(f->name, SLICE("connection")) && field_list_next(&all, &one))
+			if (slice_ieq(one, name))
+				return true;
+	}
+	return false;
+}
+
+/* An underscore is a hyphen to many applications, which would take such a header for h2d's own. */
+bool ask_passes(const struct exchange *x, const struct field *f, bool names)
+{
+	const struct h2d_req *req = x->req;
+
+	return !is_dropped(f->name) && (req->conn->trusted || !is_trusted(f->name)) &&
+	       memchr(f->name.p, '_', f->name.n) == NULL &&
+	       !slice_eq(f->name, x->proxy->subject_header) &&
+	       !(req->env->conf.request_ids && slice_eq(f->name, req_id_field)) &&
+	       !(names && is_named(req, f->name));
+}
+
+static bool has(const struct h2d_req *req, struct slice name)
+{
+	return req->conn->trusted && field_find(req->fields, req->nfields, name) != NULL;
+}
+
+/* The addresses that trusted proxies have told, and the peer's. */
+static char *put_client(char *at, const struct h2d_req *req)
+{
+	struct slice name = SLICE("x-forwarded-for"), list = { 0 };
+	const char *separator = "";
+	char *line = at;
+
+	at = put(put(at, name), SLICE(": "));
+	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
+		if (req->conn->trusted && slice_eq(f->name, name)) {
+			at += sprintf(at, "%s%.*s", separator, SLICE_ARG(f->value));
+			separator = ", ";
+			list = f->value;
+		}
+	if (req->conn->peer.sa.sa_family != AF_UNIX)
+		at += sprintf(at, "%s%s", separator, ADDR_HOST(&req->conn->peer));
+	else if (list.n == 0)
+		return line;
+	at = put(at, SLICE("\r\n"));
+	if (req_client(req)->sa.sa_family == AF_INET || req_client(req)->sa.sa_family == AF_INET6)
+		at += sprintf(at, "x-real-ip: %s\r\n", ADDR_HOST(req_client(req)));
+	return at;
+}
+
+static char *put_body(char *at, const struct exchange *x)
+{
+	const struct h2d_req *req = x->req;
+
+	if (x->chunked)
+		at = put(at, SLICE("transfer-encoding: chunked\r\n"));
+	else if (req->has_body && req->upgrade.n == 0)
+		at += sprintf(at, "content-length: %llu\r\n", (unsigned long long)req->body_length);
+	else if (field_find(req->fields, req->nfields, SLICE("content-length")) != NULL)
+		at = put(at, SLICE("content-length: 0\r\n"));
+	if (x->expects)
+		at = put(at, SLICE("expect: 100-continue\r\n"));
+	if (req->upgrade.n > 0)
+		at = put_field(
+			put(at, SLICE("connection: upgrade\r\n")), SLICE("upgrade"), req->upgrade);
+	return at;
+}
+
+/* RFC 6455, 4.1: a client of extended CONNECT has sent no key, and no peer of HTTP/1.1 does
+ * without. */
+static char *put_key(char *at, struct h2d_req *req)
+{
+	struct slice id;
+
+	if (!slice_eq(req->method_text, SLICE("CONNECT")) || (id = req_id(req)).n < 16)
+		return at;
+	at = put(at, SLICE("sec-websocket-key: "));
+	base64_encode(id.p, 16, at);
+	return put(at + BASE64_ENCODED(16), SLICE("\r\n"));
+}
+
+static size_t ask_size(const struct exchange *x)
+{
+	const struct h2d_req *req = x->req;
+	size_t n = ASK_OWN + req->method_text.n + req->target.n + x->proxy->prefix.n +
+		   x->proxy->host.n + 2 * req->authority.n + x->proxy->subject_header.n +
+		   (req->conn->client_subject != NULL ? strlen(req->conn->client_subject) : 0);
+
+	for (unsigned i = 0; i < req->nfields; i++)
+		n += req->fields[i].name.n + req->fields[i].value.n + 4;
+	return n;
+}
+
+struct slice ask_head(const struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+	const char *subject = req->conn->client_subject;
+	bool names = field_find(req->fields, req->nfields, SLICE("connection")) != NULL;
+	char *p, *at;
+
+	if (req->ncookies > 1 && req_field_join_cookies(req) < 0)
+		return (struct slice){ 0 };
+	p = at = arena_alloc(&req->arena, ask_size(x));
+	if (p == NULL)
+		return (struct slice){ 0 };
+	at = put(
+		at, slice_eq(req->method_text, SLICE("CONNECT")) ? SLICE("GET") : req->method_text);
+	at = put(at, SLICE(" "));
+	at = put_target(at, x);
+	at = put_field(put(at, SLICE(" HTTP/1.1\r\n")), SLICE("host"),
+		x->proxy->host.n > 0 ? x->proxy->host : req->authority);
+	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
+		if (ask_passes(x, f, names))
+			at = put_field(at, f->name, f->value);
+	at = put_client(at, req);
+	if (!has(req, SLICE("x-forwarded-proto")))
+		at = put_field(at, SLICE("x-forwarded-proto"),
+			req_client_https(req) ? SLICE("https") : SLICE("http"));
+	if (!has(req, SLICE("x-forwarded-host")) && req->authority.n > 0)
+		at = put_field(at, SLICE("x-forwarded-host"), req->authority);
+	if (x->proxy->subject_header.n > 0 && subject != NULL)
+		at = put_field(at, x->proxy->subject_header, slice_str(subject));
+	if (req_id_shown(req).n > 0)
+		at = put_field(at, req_id_field, req_id(req));
+	at = put_key(at, req);
+	at = put_body(at, x);
+	at += sprintf(at, "via: %s h2d\r\n\r\n", req->protocol.p + strlen("HTTP/"));
+	return slice_of(p, (size_t)(at - p));
+}

@@ -1,0 +1,93 @@
+/*
+ * exchange: one request to an application and its response. exchange.c moves it from state to
+ * state; exchange_out.c sends the request, exchange_in.c takes the response; ask.c makes the
+ * request's head; proxy.c, the handler, knows them all.
+ */
+#pragma once
+
+#include "base/states.h"
+#include "request/req_body.h"
+#include "upstream/response.h"
+#include "upstream/upstream.h"
+
+enum exchange_state {
+#define EXCHANGE_STATE(name, next, help) EXCHANGE_##name,
+#include "upstream/exchange_state.def"
+};
+extern const struct states exchange_states;
+
+struct exchange_buf; /* exchange_in.c */
+
+struct exchange {
+	struct h2d_req *req;
+	const struct site_proxy *proxy;
+	struct link_turn turn;
+	enum exchange_state state;
+	struct timer timer;
+	bool retried; /* once it was sent again */
+
+	/* The request. */
+	struct slice head;
+	struct task flush;        /* sends at the end of the turn */
+	struct slice out[3];      /* unsent bytes: a head, the frame of a chunk, its piece */
+	struct body_piece *piece; /* NULL: none */
+	char frame[32];
+	bool chunked;
+	bool expects; /* the client waits for 100, and so does its body */
+	bool begun;   /* some of the body was sent */
+	bool ended;   /* the end of it is in out */
+	bool deaf;    /* the peer takes no more of it */
+
+	/* The response. */
+	struct response in;
+	struct exchange_buf *buf; /* NULL: none */
+	size_t at, n;             /* of buf: the next unread byte, all of them */
+	struct slice content;     /* of buf, for the client */
+	bool readable;            /* the link may have more */
+	bool ends;                /* no further event tells so */
+	bool later;               /* the protocol waits for content */
+};
+
+extern const struct h2d_handler upstream_handler;
+
+/* The only writer of x->state: asserts the predecessor. */
+void exchange_go(struct exchange *x, enum exchange_state state);
+
+/* The request has no answer from the peer: asks another one, or replies with err, or cuts the reply
+ * off. why: a reason that a log line may end with. */
+void exchange_fail(struct exchange *x, const struct err *err, const char *why);
+
+/* Waits for a link, or replies. */
+void exchange_join(struct exchange *x);
+
+/* Drops the piece of the body that is being sent, and gives its credit back. */
+void exchange_drop_piece(struct exchange *x);
+
+/* The link is no longer needed, or was lost. */
+void exchange_leave(struct exchange *x, bool good, enum exchange_state state);
+
+/* The peer has its time from now on, while it is waited for. */
+void exchange_wait(struct exchange *x);
+
+/* ask.c: the head of the request, in its arena; p NULL when memory is out. */
+struct slice ask_head(const struct exchange *x);
+
+/* ask.c: true if the peer gets that header, or trailer; names: Connection may name it. */
+bool ask_passes(const struct exchange *x, const struct field *f, bool names);
+
+/* ask.c: true if all readers of the target find the location whose rules were met. */
+bool ask_may_pass(const struct h2d_req *req);
+
+/* exchange_out.c */
+
+void exchange_out_begin(struct exchange *x);
+/* Sends what can be sent. */
+void exchange_send(struct exchange *x);
+
+/* exchange_in.c */
+
+void exchange_in_begin(struct exchange *x);
+/* Takes the response's head, if it is complete, and replies. */
+void exchange_read(struct exchange *x);
+/* The request is gone. */
+void exchange_in_end(struct exchange *x);

@@ -1,0 +1,315 @@
+/*
+ * exchange_in: the bytes of the response from the peer to the client. They are read when the
+ * protocol asks for content, into one buffer, which the connection's outq borrows: a slow client
+ * stops the reading, and a response that waits for its peer has no buffer.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/pool.h"
+#include "upstream/exchange.h"
+
+enum { BUF_BYTES = 32 << 10, BUFS_KEPT = 32 };
+
+struct exchange_buf {
+	struct ref ref;
+	uint8_t bytes[BUF_BYTES];
+};
+
+static struct pool bufs = { .size = sizeof(struct exchange_buf), .keep = BUFS_KEPT };
+
+static void buf_release(struct ref *ref)
+{
+	pool_put(&bufs, ref);
+}
+
+static void drop_buf(struct exchange *x)
+{
+	if (x->buf != NULL)
+		ref_put(&x->buf->ref);
+	x->buf = NULL;
+	x->at = x->n = 0;
+}
+
+/* Reads into the buffer, of which nothing is unread. 1; 0: nothing for now; -1: the end;
+ * -2: an error (errno). */
+static int receive(struct exchange *x)
+{
+	ssize_t n;
+
+	if (!x->readable)
+		return 0;
+	if (x->buf != NULL && x->buf->ref.count > 1) /* the outq still has some of it */
+		drop_buf(x);
+	if (x->buf == NULL) {
+		x->buf = pool_get(&bufs);
+		if (x->buf == NULL)
+			return -2;
+		ref_init(&x->buf->ref, buf_release);
+	}
+	x->at = x->n = 0;
+	n = recv(x->turn.link->watch.fd, x->buf->bytes, BUF_BYTES, 0);
+	if (n == 0)
+		return -1;
+	if (n < 0)
+		return errno == EAGAIN ? (x->readable = false, 0) : -2;
+	x->n = (size_t)n;
+	/* An event tells when there is more (epoll(7), question 9). */
+	x->readable = x->n == BUF_BYTES || x->ends;
+	return 1;
+}
+
+static enum response_found exchange_parse(struct exchange *x, struct slice *piece)
+{
+	const uint8_t *data = x->buf->bytes + x->at;
+	enum response_found found = response_next(&x->in, &data, x->buf->bytes + x->n, piece);
+
+	x->at = (size_t)(data - x->buf->bytes);
+	return found;
+}
+
+/* The response is complete; content may wait for the client. */
+static void exchange_over(struct exchange *x)
+{
+	const struct h2d_req *req = x->req;
+	/* The last byte may come before the end. */
+	bool ended =
+		x->ended || (req->record.bytes_in == req->body_length && req->body_queue.n == 0);
+	bool whole = ended && x->out[0].n + x->out[1].n + x->out[2].n == 0;
+
+	if (x->at < x->n)
+		log_peer(LEVEL_WARN,
+			"upstream %.*s: bytes behind a response; closing the connection",
+			SLICE_ARG(link_name(&x->turn)));
+	exchange_leave(x, whole && x->in.keep && x->at == x->n, EXCHANGE_OVER);
+}
+
+/* Makes content of what was read: pieces are moved together. */
+static void decode(struct exchange *x)
+{
+	for (;;) {
+		struct slice piece;
+
+		switch (exchange_parse(x, &piece)) {
+		case RESPONSE_DATA:
+			if (x->content.n == 0)
+				x->content.p = piece.p;
+			else
+				memmove((char *)(uintptr_t)x->content.p + x->content.n, piece.p,
+					piece.n);
+			x->content.n += piece.n;
+			break;
+		case RESPONSE_END:
+			exchange_over(x);
+			return;
+		case RESPONSE_FAULT:
+			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
+			return;
+		default:
+			return;
+		}
+	}
+}
+
+/* The connection ended, or failed: more of receive(). */
+static void exchange_lost(struct exchange *x, int more)
+{
+	int error = errno;
+
+	if (more == -1 && response_eof(&x->in) == RESPONSE_END)
+		exchange_over(x);
+	else
+		exchange_fail(x, ERR_UPSTREAM_RESET, more == -1 ? x->in.fault : strerror(error));
+}
+
+/* --- content ---------------------------------------------------------------------------------- */
+
+static ssize_t content_ready(struct body *b, size_t want)
+{
+	struct exchange *x = b->src;
+
+	x->later = false;
+	while (x->content.n == 0 && (x->state == EXCHANGE_CONTENT || x->state == EXCHANGE_TUNNEL)) {
+		int more = receive(x);
+
+		if (more > 0) {
+			decode(x);
+		} else if (more < 0) {
+			exchange_lost(x, more);
+		} else {
+			x->later = true;
+			drop_buf(x);
+			exchange_wait(x);
+			return BODY_LATER;
+		}
+	}
+	if (x->content.n > 0) {
+		exchange_wait(x);
+		return (ssize_t)(x->content.n < want ? x->content.n : want);
+	}
+	req_body_over(x->req);
+	if (x->state == EXCHANGE_BROKEN)
+		return BODY_FAILED;
+	b->left = 0;
+	return 0;
+}
+
+static int content_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct exchange *x = b->src;
+	const char *p = x->content.p;
+
+	slice_skip(&x->content, n);
+	if (b->left != BODY_UNKNOWN)
+		b->left -= n;
+	if (b->left == 0)
+		req_body_over(x->req);
+	return outq_borrow(q, p, n, &x->buf->ref);
+}
+
+static const struct trailers *content_trailers(const struct body *b)
+{
+	const struct exchange *x = b->src;
+
+	return x->in.trailers;
+}
+
+static const struct body_ops content_ops = {
+	.name = "proxy",
+	.ready = content_ready,
+	.emit = content_emit,
+	.trailers = content_trailers,
+};
+
+/* --- the head --------------------------------------------------------------------------------- */
+
+/* A client of extended CONNECT has sent no key (RFC 8441, 5.1). */
+static bool is_of_handshake(const struct exchange *x, struct slice name)
+{
+	return x->in.status == 101 && slice_eq(x->req->method_text, SLICE("CONNECT")) &&
+	       slice_eq(name, SLICE("sec-websocket-accept"));
+}
+
+/* False: memory is out. */
+static bool take_fields(struct exchange *x)
+{
+	for (unsigned i = 0; i < x->in.nfields; i++)
+		if (!is_of_handshake(x, x->in.fields[i].name) &&
+			reply_set(x->req, x->in.fields[i].name, x->in.fields[i].value) < 0)
+			return false;
+	return true;
+}
+
+/* The protocols are switched: what the client sends from now on is for the peer. */
+static void open_tunnel(struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+
+	exchange_go(x, EXCHANGE_TUNNEL);
+	x->ended = false;
+	req->upgrade = x->in.upgrade;
+	req->body_queue.ended = false;
+	req->body_left = UINT64_MAX;
+	req->stream->tunnel(req);
+	req_body_draw(req);
+	loop_at_turn_end(req->env->loop, &x->flush); /* some of it may be there */
+}
+
+static void exchange_answer(struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+	struct body *b = &req->reply.body;
+	int status = x->in.status;
+
+	link_works(x->turn.link);
+	if (!take_fields(x)) {
+		exchange_leave(x, false, EXCHANGE_OVER);
+		reply_no_fields(&req->reply);
+		reply_error(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	*b = (struct body){ .ops = &content_ops, .req = req, .left = x->in.length, .src = x };
+	if (status == 101) {
+		open_tunnel(x);
+		status = 200;
+	} else {
+		exchange_go(x, EXCHANGE_CONTENT);
+	}
+	/* The protocol needs to know whether the body goes on. */
+	decode(x);
+	if (x->state == EXCHANGE_BROKEN)
+		return;
+	/* A client that still waits for 100 keeps its body. */
+	if (x->state <= EXCHANGE_TUNNEL && !x->expects && req_body_lasts(req))
+		reply_send_duplex(req, status);
+	else
+		reply_send(req, status);
+}
+
+static void pass_interim(struct exchange *x)
+{
+	unsigned n = x->in.nfields;
+
+	if (x->in.status == 100) {
+		if (x->expects && x->req->upgrade.n == 0)
+			req_body_draw(x->req);
+		x->expects = false;
+		exchange_send(x);
+		return;
+	}
+	x->req->stream->interim(x->req, x->in.status, x->in.fields,
+		n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
+}
+
+void exchange_read(struct exchange *x)
+{
+	struct slice piece;
+
+	while (x->state == EXCHANGE_HEAD) {
+		int more = x->at < x->n ? 1 : receive(x);
+
+		if (more == 0) {
+			drop_buf(x);
+			return;
+		}
+		if (more < 0) {
+			exchange_lost(x, more);
+			return;
+		}
+		switch (exchange_parse(x, &piece)) {
+		case RESPONSE_INTERIM:
+			pass_interim(x);
+			break;
+		case RESPONSE_HEAD:
+			if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
+				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
+			else
+				exchange_answer(x);
+			break;
+		case RESPONSE_FAULT:
+			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+void exchange_in_begin(struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+
+	drop_buf(x);
+	x->readable = x->ends = false;
+	response_begin(&x->in, &req->arena,
+		(struct response_to){
+			.head = req->method == H2D_HEAD, .upgrade = req->upgrade.n > 0 });
+}
+
+void exchange_in_end(struct exchange *x)
+{
+	drop_buf(x);
+}

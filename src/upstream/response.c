@@ -1,0 +1,269 @@
+/* response: a status line and header sections by h1_parse, their framing by h1_head, content by its
+ * length or by h1_chunk. */
+#include "upstream/response.h"
+
+#include "http/field.h"
+
+enum { HEAD, LENGTH, CHUNKED, TRAILERS, TO_END, OVER };
+
+enum { NAMED_MAX = 1024 }; /* bytes of header names in Connection */
+
+void response_begin(struct response *r, struct arena *arena, struct response_to to)
+{
+	*r = (struct response){ .to = to };
+	h1_parse_begin_response(&r->parse, arena, RESPONSE_HEAD_MAX);
+}
+
+bool response_is_untouched(const struct response *r)
+{
+	return !r->seen;
+}
+
+static enum response_found response_refuse(struct response *r, const char *fault)
+{
+	r->state = OVER;
+	r->fault = fault;
+	return RESPONSE_FAULT;
+}
+
+/* --- the head --------------------------------------------------------------------------------- */
+
+static bool is_listed(struct slice list, struct slice name)
+{
+	struct slice one;
+
+	while (field_list_next(&list, &one))
+		if (slice_ieq(one, name))
+			return true;
+	return false;
+}
+
+/* True for headers of the connection (RFC 9110, 7.6.1) and of the framing, which h2d sets. */
+static bool is_hop(struct slice name)
+{
+	static const struct slice names[] = { SLICE_LIT("connection"), SLICE_LIT("content-length"),
+		SLICE_LIT("keep-alive"), SLICE_LIT("proxy-connection"), SLICE_LIT("te"),
+		SLICE_LIT("trailer"), SLICE_LIT("transfer-encoding"), SLICE_LIT("upgrade") };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (slice_eq(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Adds the value of a Connection that names headers; few are named, so the list is bounded. */
+static const char *name_more(struct response *r, struct slice value)
+{
+	const char *list;
+
+	if (r->named.n + value.n >= NAMED_MAX)
+		return "connection names too many headers";
+	list = arena_printf(r->parse.arena, "%.*s,%.*s", SLICE_ARG(r->named), SLICE_ARG(value));
+	if (list == NULL)
+		return ERR_NO_MEMORY->text;
+	r->named = slice_str(list);
+	return NULL;
+}
+
+/* Takes one header. NULL, or the fault. */
+static const char *take_field(struct response *r, struct slice name, struct slice value)
+{
+	struct field *fields;
+	const struct err *err;
+	bool names;
+
+	if (is_hop(name)) {
+		err = h1_head_field(&r->head, name, value, &names);
+		if (err != NULL)
+			return err->text;
+		return names && slice_eq(name, SLICE("connection")) ? name_more(r, value) : NULL;
+	}
+	fields = arena_grow(r->parse.arena, r->fields, r->nfields, sizeof(*fields));
+	if (fields == NULL)
+		return ERR_NO_MEMORY->text;
+	fields[r->nfields++] = (struct field){ name, value };
+	r->fields = fields;
+	return NULL;
+}
+
+/* Connection may name headers that came before it. */
+static void drop_named(struct response *r)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < r->nfields; i++)
+		if (!is_listed(r->named, r->fields[i].name))
+			r->fields[kept++] = r->fields[i];
+	r->nfields = kept;
+}
+
+static enum response_found final_head(struct response *r)
+{
+	const struct h1_head *head = &r->head;
+
+	r->length = head->length;
+	r->keep = !head->close && (r->parse.minor > 0 || head->keep_alive);
+	if (r->to.head || r->status == 204 || r->status == 304) {
+		if (!r->to.head || r->status == 204)
+			r->length = 0;
+		r->state = OVER;
+	} else if (head->chunked) {
+		r->state = CHUNKED;
+	} else if (head->length != BODY_UNKNOWN) {
+		r->chunk.size = head->length;
+		r->state = head->length > 0 ? LENGTH : OVER;
+	} else {
+		r->keep = false;
+		r->state = TO_END;
+	}
+	return RESPONSE_HEAD;
+}
+
+static enum response_found switching(struct response *r)
+{
+	if (!r->to.upgrade)
+		return response_refuse(r, "101 that was not asked for");
+	if (!r->head.upgrades || r->head.upgrade.n == 0)
+		return response_refuse(r, "101 without upgrade");
+	r->upgrade = r->head.upgrade;
+	r->length = BODY_UNKNOWN;
+	r->state = TO_END;
+	return RESPONSE_HEAD;
+}
+
+static enum response_found head_ends(struct response *r)
+{
+	const struct h1_head *head = &r->head;
+
+	if (head->chunked && head->length != BODY_UNKNOWN)
+		return response_refuse(r, "content-length with transfer-encoding");
+	if (head->chunked && (r->parse.minor == 0 || r->status < 200 || r->status == 204))
+		return response_refuse(r, "transfer-encoding where none may be");
+	if (r->named.n > 0)
+		drop_named(r);
+	if (r->status >= 200)
+		return final_head(r);
+	if (r->status == 101)
+		return switching(r);
+	if (++r->interims > RESPONSE_INTERIMS_MAX)
+		return response_refuse(r, "too many interim responses");
+	h1_parse_begin_response(&r->parse, r->parse.arena, RESPONSE_HEAD_MAX);
+	return RESPONSE_INTERIM;
+}
+
+/* NULL, or the fault. */
+static const char *take_trailer(struct response *r, struct slice name, struct slice value)
+{
+	int added;
+
+	if (is_hop(name) || is_listed(r->named, name))
+		return NULL;
+	added = trailers_add(&r->trailers, r->parse.arena, TRAILERS_SIZE, name, value);
+	return added == 0 ? NULL : added > 0 ? "too many trailers" : ERR_NO_MEMORY->text;
+}
+
+static const char *begin_head(struct response *r)
+{
+	r->status = r->parse.status;
+	r->fields = NULL;
+	r->nfields = 0;
+	r->named.n = 0;
+	r->head = (struct h1_head){ .length = BODY_UNKNOWN };
+	return r->status >= 100 && r->status <= 599 ? NULL : "status out of range";
+}
+
+/* The head, or the trailers. */
+static enum response_found take_section(
+	struct response *r, const uint8_t **data, const uint8_t *end)
+{
+	const struct h1_parse *p = &r->parse;
+	const char *fault = NULL;
+
+	while (fault == NULL) {
+		switch (h1_parse_next(&r->parse, data, end)) {
+		case H1_MORE:
+			return RESPONSE_MORE;
+		case H1_LINE:
+			fault = begin_head(r);
+			break;
+		case H1_FIELD:
+			fault = r->state == HEAD ? take_field(r, p->name, p->value)
+						 : take_trailer(r, p->name, p->value);
+			break;
+		case H1_END:
+			if (r->state == HEAD)
+				return head_ends(r);
+			r->state = OVER;
+			return RESPONSE_END;
+		default:
+			fault = p->err->text;
+		}
+	}
+	return response_refuse(r, fault);
+}
+
+/* --- content ---------------------------------------------------------------------------------- */
+
+static enum response_found take_chunked(
+	struct response *r, const uint8_t **data, const uint8_t *end, struct slice *piece)
+{
+	switch (h1_chunk_next(&r->chunk, data, end, piece)) {
+	case H1_CHUNK_MORE:
+		return RESPONSE_MORE;
+	case H1_CHUNK_DATA:
+		return RESPONSE_DATA;
+	case H1_CHUNK_LAST:
+		r->state = TRAILERS;
+		h1_parse_trailers(&r->parse);
+		return take_section(r, data, end);
+	default:
+		return response_refuse(r, ERR_CHUNK->text);
+	}
+}
+
+/* Up to the length, or to the end. */
+static enum response_found take_bytes(
+	struct response *r, const uint8_t **data, const uint8_t *end, struct slice *piece)
+{
+	size_t n = (size_t)(end - *data);
+
+	if (n == 0)
+		return RESPONSE_MORE;
+	if (r->state == LENGTH) {
+		if (n > r->chunk.size)
+			n = (size_t)r->chunk.size;
+		r->chunk.size -= n;
+		if (r->chunk.size == 0)
+			r->state = OVER;
+	}
+	*piece = slice_of(*data, n);
+	*data += n;
+	return RESPONSE_DATA;
+}
+
+enum response_found response_next(
+	struct response *r, const uint8_t **data, const uint8_t *end, struct slice *piece)
+{
+	r->seen |= *data < end;
+	switch (r->state) {
+	case HEAD:
+	case TRAILERS:
+		return take_section(r, data, end);
+	case CHUNKED:
+		return take_chunked(r, data, end, piece);
+	case OVER:
+		return RESPONSE_END;
+	default:
+		return take_bytes(r, data, end, piece);
+	}
+}
+
+enum response_found response_eof(struct response *r)
+{
+	if (r->state == TO_END || r->state == OVER) {
+		r->state = OVER;
+		return RESPONSE_END;
+	}
+	return response_refuse(r, r->state == HEAD ? "connection ended in the head"
+						   : "connection ended in the content");
+}

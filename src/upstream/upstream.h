@@ -1,0 +1,70 @@
+/*
+ * upstream: a worker's connections to the applications behind locations (struct site_proxy): links
+ * that requests use one after the other, the peers that they lead to, and the requests that wait
+ * for one. The worker owns it, http_env has it. On the loop's thread.
+ */
+#pragma once
+
+#include "event/loop.h"
+#include "event/offload.h"
+#include "rules/site.h"
+#include "share/account.h"
+#include "upstream/name.h"
+
+struct upstream;
+struct upstream_peer;
+struct upstreams;
+
+/* A connection to a peer. */
+struct link {
+	struct watch watch;
+	struct task free;
+	struct timer idle; /* armed while no request has it */
+	struct list node;  /* among the idle ones of its peer */
+	struct upstream_peer *peer;
+	struct link_turn *turn; /* of the request that has it; NULL: idle */
+	bool used; /* a request has had it before: the peer may close it at any moment */
+};
+
+/* A request's place among those that wait, then its link; a member of its owner. */
+struct link_turn {
+	struct list node; /* waits */
+	struct upstream *of;
+	struct link *link;
+	struct account *account; /* of the client; NULL in tests */
+	uint32_t tried;          /* bits of peers that it does not want again */
+	bool fresh;              /* it wants no used link */
+	/* Called when it has a link, which may not be connected yet; link NULL: no peer could be
+	 * asked (errno). Never called from inside link_ask(). */
+	void (*linked)(struct link_turn *t);
+	/* EPOLL… events of the link. */
+	void (*event)(struct link_turn *t, uint32_t events);
+};
+
+/* For the proxies of sites, which outlive it. NULL when memory is out. */
+struct upstreams *upstreams_new(
+	struct loop *loop, struct offload *offload, const struct sites *sites);
+void upstreams_free(struct upstreams **all);
+
+/* Closes idle links, now and later: the worker drains. all may be NULL. */
+void upstreams_drain(struct upstreams *all);
+
+void link_turn_init(struct link_turn *t, struct upstreams *all, const struct site_proxy *proxy,
+	struct account *account);
+
+/* Waits for a link. False: too many wait. */
+bool link_ask(struct link_turn *t);
+
+/* Ends the wait, or the use of the link; the next request may have that if it is good. Harmless
+ * without either. */
+void link_leave(struct link_turn *t, bool good);
+
+/* The error of a link that is connecting: 0 when it is connected, -EINPROGRESS: not yet. */
+int link_connected(const struct link *l);
+
+/* The peer has answered; or its connection has failed: others are asked for a while. */
+void link_works(struct link *l);
+void link_fails(struct link *l);
+
+/* "127.0.0.1:3000", for logs. */
+struct slice link_name(const struct link_turn *t);
