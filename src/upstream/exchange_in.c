@@ -82,7 +82,8 @@ static void exchange_over(struct exchange *x)
 		log_peer(LEVEL_WARN,
 			"upstream %.*s: bytes behind a response; closing the connection",
 			SLICE_ARG(link_name(&x->turn)));
-	exchange_leave(x, whole && x->in.keep && x->at == x->n, EXCHANGE_OVER);
+	/* readable: more may be in the socket, of which no event would tell an idle link. */
+	exchange_leave(x, whole && x->in.keep && x->at == x->n && !x->readable, EXCHANGE_OVER);
 }
 
 /* Makes content of what was read: pieces are moved together. */

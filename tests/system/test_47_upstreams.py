@@ -178,6 +178,22 @@ def test_bytes_behind_an_answer(proxied, upstream, speak, case, late):
 		server.log.wait("upstream .*: bytes behind a response; closing the connection")
 
 
+@pytest.mark.parametrize("more", [0, 1])
+@on_tcp
+def test_bytes_behind_an_answer_as_long_as_the_buffer(proxied, upstream, speak, more):
+	"""They are in the socket when the answer is complete, and no event tells of them."""
+	def two(connection, request):
+		head = OK + "Content-Length: %d\r\n\r\n"
+		n = (32 << 10) - len(head % 10000) + more
+		connection.send((head % n).encode() + bytes(n) + (LENGTH + "\r\nEVIL!").encode())
+	upstream.on("/two", two)
+	with link(proxied(), speak, seen=None) as c:
+		assert b"EVIL" not in c.get("/two").body
+		for n in range(1, 4):
+			assert c.get("/length/%d" % n).body == bytes(n)
+	assert len(upstream.connections) == 2
+
+
 # --- applications that are not there ------------------------------------------------------------------
 
 
