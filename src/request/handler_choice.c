@@ -5,6 +5,7 @@
 #include "request/handler_choice.h"
 
 #include "base/log.h"
+#include "http/path.h"
 #include "request/handler_call.h"
 #include "request/req_client.h"
 #include "request/trace.h"
@@ -166,7 +167,7 @@ static bool files_first(const struct h2d_req *req)
 
 	return req->location->proxy->files_first && FILE_METHODS >> req->method & 1 &&
 	       !req->has_body && req->upgrade.n == 0 && req->site->has_root &&
-	       encoded_slash(path) == path.n;
+	       encoded_slash(path) == path.n && !path_hidden(req->path);
 }
 
 const struct h2d_handler *handler_choice(struct h2d_req *req, enum h2d_body *body)

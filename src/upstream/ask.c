@@ -57,10 +57,11 @@ static bool has_dots(struct slice path)
 
 bool ask_may_pass(const struct h2d_req *req)
 {
-	struct slice t = req->target, prefix = req->location->prefix, path, all;
+	const struct site_proxy *proxy = req->location->proxy;
+	struct slice t = req->target, path, all;
 	const char *query = memchr(t.p, '?', t.n);
 
-	if (req->location->proxy->prefix.n > 0 && !slice_starts(t, prefix))
+	if (proxy->prefix.n > 0 && !slice_starts(t, proxy->replaced))
 		return false;
 	path = slice_of(t.p, query != NULL ? (size_t)(query - t.p) : t.n);
 	if (slice_eq(path, req->path))
@@ -75,7 +76,7 @@ static char *put_target(char *at, const struct exchange *x)
 
 	if (x->proxy->prefix.n > 0) {
 		at = put(at, x->proxy->prefix);
-		slice_skip(&t, x->req->location->prefix.n);
+		slice_skip(&t, x->proxy->replaced.n);
 	}
 	return put(at, t);
 }

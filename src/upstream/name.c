@@ -65,8 +65,8 @@ static void looked_up(struct job *j)
 		if (job->error == 0) {
 			memcpy(name->addrs, job->addrs, sizeof(name->addrs));
 			name->n = job->n;
-			name->changed(name);
 		}
+		name->changed(name);
 	}
 	free(job);
 }

@@ -19,7 +19,7 @@ struct name {
 	struct addr addrs[NAME_ADDRS];
 	unsigned n;
 	bool failed;                        /* the last look-up */
-	void (*changed)(struct name *name); /* addrs are new */
+	void (*changed)(struct name *name); /* a look-up has ended */
 };
 
 /* text and offload outlive it; nothing is looked up yet. */

@@ -20,7 +20,6 @@ enum {
 	IDLE_MS = 30000,     /* an idle link is kept; most applications close earlier */
 	REST_MS = 1000,      /* a peer is left alone after its first failure */
 	REST_MAX_MS = 30000, /* and after many */
-	PEERS_MAX = 32,      /* bits of link_turn.tried; sites.c checks it */
 };
 
 struct upstream_peer {
@@ -259,6 +258,21 @@ static void link_give(struct link_turn *t)
 	t->linked(t);
 }
 
+/* True if no peer has an address yet, because the first look-up of a name is under way. */
+static bool names_are_due(const struct upstream *u)
+{
+	bool due = false;
+
+	for (unsigned i = 0; i < u->site->npeers; i++) {
+		const struct upstream_peer *p = &u->all->peers[u->site->peers[i]];
+
+		if (p->site->addr.len > 0 || p->name.n > 0)
+			return false;
+		due |= p->name.job != NULL && !p->name.failed;
+	}
+	return due;
+}
+
 static void upstream_turn(struct task *task)
 {
 	struct upstream *u = LIST_ENTRY(task, struct upstream, turn);
@@ -269,7 +283,8 @@ static void upstream_turn(struct task *task)
 	list_splice(&asked, &u->waiting);
 	LIST_TAKE(struct link_turn, t, node, &asked) {
 		list_append(&u->waiting, &t->node);
-		if (u->busy < u->limit && budget_room(&u->all->budget, t->account) > 0)
+		if (u->busy < u->limit && !names_are_due(u) &&
+			budget_room(&u->all->budget, t->account) > 0)
 			link_give(t);
 	}
 }
@@ -320,12 +335,15 @@ void link_leave(struct link_turn *t, bool good)
 
 /* --- all of a worker -------------------------------------------------------------------------- */
 
-/* Requests that wait may have another address now. */
+/* Requests that wait may have another address now, or none to wait for. */
 static void name_changed(struct name *name)
 {
 	struct upstream_peer *p = LIST_ENTRY(name, struct upstream_peer, name);
 
-	p->rests_ms = 0;
+	if (!name->failed)
+		p->rests_ms = 0;
+	for (unsigned i = 0; i < p->all->n; i++)
+		loop_at_turn_end(p->all->loop, &p->all->v[i].turn);
 }
 
 static void peer_init(struct upstream_peer *p, struct upstreams *all, struct offload *offload,

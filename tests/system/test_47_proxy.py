@@ -145,6 +145,14 @@ def test_a_prefix(proxied, upstream, speak):
 
 
 @on_tcp
+def test_an_inherited_prefix(proxied, upstream, speak):
+	"""It replaces the title of the block that sets it."""
+	with link(proxied(at="/api/", server='proxy-prefix = "/v2/"'), speak) as c:
+		assert c.get("/api/x").status == 200
+		assert upstream.last.target == "/v2/api/x"
+
+
+@on_tcp
 def test_hosts(proxied, upstream, speak):
 	"""The client's, or one that the configuration says; what the client asked for is told beside it."""
 	for keys, host in (("", "Example.com:81"), ('proxy-host = "app.internal"', "app.internal")):

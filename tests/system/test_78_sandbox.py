@@ -407,7 +407,7 @@ def test_a_shared_socket_is_mended(h2d, handlers, dispatch, what):
 
 def test_a_proxys_worker_spoils_a_socket(h2d, handlers):
 	"""connect(2), which it may call, ends a listening socket, too."""
-	server = h2d(binary=handlers, listens=("tcp",), server='location "/app" { proxy = "127.0.0.1:9" }')
+	server = h2d(binary=handlers, listens=("tcp",), dispatch="reuseport", server='location "/app" { proxy = "127.0.0.1:9" }')
 	server.baseline = None
 	with server.connect("tcp") as c:
 		assert c.get("/t/shared/unconnect?tcp").body == b"done"

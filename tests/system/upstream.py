@@ -273,7 +273,7 @@ class Upstream:
 
 def default(connection, request):
 	"""/length/N: so many bytes. /echo: the body, in chunks, as it comes. Others: the body, with a length."""
-	kind, _, rest = request.target[1:].partition("/")
+	kind, _, rest = request.target[1:].partition("?")[0].partition("/")
 	if kind == "echo":
 		connection.head(200, [("content-type", "application/x"), ("transfer-encoding", "chunked")])
 		for piece in request.pieces():

@@ -146,7 +146,7 @@ TEST(failed)
 		wait_s(31);
 		look_up(EAI_AGAIN);
 	}
-	ck_assert_uint_eq(changes, 1);
+	ck_assert_uint_eq(changes, 3);
 	ck_assert_uint_eq(name.n, NAME_ADDRS);
 	ck_assert_uint_eq(warnings, 1);
 	wait_s(31);

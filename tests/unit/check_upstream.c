@@ -1,0 +1,112 @@
+/*
+ * check_upstream: requests that come before the first look-up of a name has ended. getaddrinfo(3)
+ * is this program's own.
+ */
+#include "upstream/upstream.h"
+
+#include <netdb.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+
+#include "loop_unit.h"
+
+static struct site_peer peers[] = { { .name = SLICE_LIT("app.internal:80") } };
+static const unsigned numbers[] = { 0 };
+static const struct site_proxy proxy = {
+	.peers = numbers, .npeers = 1, .connections = 1, .queue = 1
+};
+static const struct site_proxy *const proxies[] = { &proxy };
+static const struct sites sites = {
+	.peers = peers,
+	.npeers = 1,
+	.upstreams = proxies,
+	.nupstreams = 1,
+};
+
+static struct offload *offload;
+static struct upstreams *all;
+static struct link_turn turn;
+static struct sockaddr_in app;
+static struct addrinfo found;
+static sem_t leave; /* of the look-up */
+static int error;   /* its result */
+static unsigned linked;
+
+int getaddrinfo(
+	const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
+{
+	(void)host, (void)port, (void)hints;
+	sem_wait(&leave);
+	found = (struct addrinfo){ .ai_addr = (struct sockaddr *)&app, .ai_addrlen = sizeof(app) };
+	*list = &found;
+	return error;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	(void)list;
+}
+
+static void on_link(struct link_turn *t)
+{
+	ck_assert_ptr_eq(t, &turn);
+	linked++;
+}
+
+static void on_event(struct link_turn *t, uint32_t events)
+{
+	(void)t, (void)events;
+}
+
+UNIT_SETUP(setup)
+{
+	socklen_t n = sizeof(app);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	app = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&app, n), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&app, &n), 0);
+	sem_init(&leave, 0, 0);
+	offload = offload_new(&loop, 2);
+	ck_assert_ptr_nonnull(offload);
+	all = upstreams_new(&loop, offload, &sites);
+	ck_assert_ptr_nonnull(all);
+	link_turn_init(&turn, all, &proxy, NULL);
+	turn.linked = on_link;
+	turn.event = on_event;
+}
+
+UNIT_TEARDOWN(teardown)
+{
+	link_leave(&turn, false);
+	ck_assert_int_eq(loop_turn(&loop, 0), 0); /* frees the link */
+	upstreams_free(&all);
+	offload_free(&offload);
+}
+
+static void ask_early(int rc)
+{
+	error = rc;
+	ck_assert(link_ask(&turn));
+	ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	ck_assert_uint_eq(linked, 0);
+	sem_post(&leave);
+	while (linked == 0)
+		ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_uint_eq(linked, 1);
+}
+
+/* It waits for the name, and gets a link. */
+TEST(found_in_time)
+{
+	ask_early(0);
+	ck_assert_ptr_nonnull(turn.link);
+}
+
+/* Nor does it wait longer than the look-up. */
+TEST(not_found)
+{
+	ask_early(EAI_NONAME);
+	ck_assert_ptr_null(turn.link);
+}
