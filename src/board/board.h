@@ -80,14 +80,36 @@ struct server_counts {
 	} v[SERVER_COUNTS_ROWS];
 };
 
-/* Gives each of the sites a row, while there are free ones. For the master. */
-void server_counts_give(struct server_titles *titles, const struct sites *sites);
+/* Gives each of n names, members of structs of that size, one of these rows, while there are free
+ * ones. For the master. */
+void titles_give(struct server_titles *titles, unsigned rows, const struct slice *first,
+	size_t size, unsigned n);
 
-/* The row of each of the sites, to be freed. NULL when memory is out. */
-uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites);
+/* The row of each of the names, to be freed. NULL when memory is out. */
+uint16_t *titles_rows(
+	const struct server_titles *titles, const struct slice *first, size_t size, unsigned n);
 
 /* A request of that row is over; status 0: without a response. */
 void server_counts_observe(struct server_count *row, const struct req_record *record, int status);
+
+/*
+ * upstream_counts: answers and failures of each server of an application, likewise; rows of those
+ * that a configuration has had, by their names.
+ */
+
+enum { UPSTREAM_ROWS = 64, UPSTREAM_FAILURES = 4 };
+
+struct upstream_counts {
+	struct upstream_count {
+		int64_t responses, failures[UPSTREAM_FAILURES];
+	} v[UPSTREAM_ROWS];
+};
+
+/* "connect", "timeout" … */
+extern const char *const upstream_failures[UPSTREAM_FAILURES];
+
+/* NULL: it has answered. */
+void upstream_counts_observe(struct upstream_count *row, const struct err *err);
 
 /*
  * board_conns: the live connections of one worker as rows of text, a table in its slot of the
@@ -203,6 +225,7 @@ struct board_slot {
 	struct counters counters;
 	char words[BOARD_WORDS]; /* crash report, of assert or crash, NUL-terminated */
 	struct route_times times;
+	struct upstream_counts upstreams;
 	uint32_t counts_servers; /* 1: servers is used */
 	/* On separate pages: memory is used once they are written. */
 	struct board_conns conns;
@@ -235,6 +258,8 @@ struct board_head {
 	char instance_name[BOARD_ID]; /* NUL-terminated; "": none */
 	struct server_titles titles;  /* of servers that are counted separately */
 	struct server_counts retired_servers;
+	struct server_titles upstream_titles; /* of servers of applications */
+	struct upstream_counts retired_upstreams;
 	struct handler_counts retired_handlers;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
@@ -333,6 +358,7 @@ struct board_view {
 	struct counters sum;      /* over all slots */
 	struct route_times times; /* over all slots, too */
 	struct server_counts servers;
+	struct upstream_counts upstreams;
 	struct handler_counts handlers;
 	unsigned states[BOARD_STATES]; /* number of processes in each */
 	unsigned nslots;               /* the highest used, plus one */

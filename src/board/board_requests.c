@@ -100,26 +100,33 @@ static struct name_map rows_of(const struct server_titles *titles)
 	return map;
 }
 
-void server_counts_give(struct server_titles *titles, const struct sites *sites)
+static struct slice name_at(const struct slice *first, size_t size, unsigned i)
+{
+	return *(const struct slice *)(const void *)((const char *)first + i * size);
+}
+
+void titles_give(struct server_titles *titles, unsigned rows, const struct slice *first,
+	size_t size, unsigned n)
 {
 	struct name_map map = rows_of(titles);
 
 	if (titles->n == 0)
 		give(titles, SLICE(OTHER));
-	for (unsigned i = 0; i < sites->n && titles->n < SERVER_COUNTS_ROWS; i++)
-		if (sites->v[i].name.n < SERVER_COUNTS_TITLE &&
-			name_map_get(&map, sites->v[i].name) == 0)
-			give(titles, sites->v[i].name);
+	for (unsigned i = 0; i < n && titles->n < rows; i++)
+		if (name_at(first, size, i).n < SERVER_COUNTS_TITLE &&
+			name_map_get(&map, name_at(first, size, i)) == 0)
+			give(titles, name_at(first, size, i));
 	name_map_fini(&map);
 }
 
-uint16_t *server_counts_rows(const struct server_titles *titles, const struct sites *sites)
+uint16_t *titles_rows(
+	const struct server_titles *titles, const struct slice *first, size_t size, unsigned n)
 {
-	uint16_t *rows = calloc(sites->n, sizeof(*rows));
+	uint16_t *rows = calloc(n, sizeof(*rows));
 	struct name_map map = rows_of(titles);
 
-	for (unsigned i = 0; rows != NULL && i < sites->n; i++)
-		rows[i] = (uint16_t)name_map_get(&map, sites->v[i].name);
+	for (unsigned i = 0; rows != NULL && i < n; i++)
+		rows[i] = (uint16_t)name_map_get(&map, name_at(first, size, i));
 	name_map_fini(&map);
 	return rows;
 }
@@ -129,6 +136,21 @@ void server_counts_observe(struct server_count *row, const struct req_record *re
 	board_cell_add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
 	board_cell_add(&row->bytes_in, (int64_t)record->bytes_in);
 	board_cell_add(&row->bytes_out, (int64_t)record->bytes_out);
+}
+
+const char *const upstream_failures[UPSTREAM_FAILURES] = { "connect", "timeout", "reset",
+	"response" };
+
+void upstream_counts_observe(struct upstream_count *row, const struct err *err)
+{
+	const struct err *const errs[UPSTREAM_FAILURES] = { ERR_UPSTREAM_CONNECT,
+		ERR_UPSTREAM_TIMEOUT, ERR_UPSTREAM_RESET, ERR_UPSTREAM_RESPONSE };
+
+	if (err == NULL)
+		board_cell_add(&row->responses, 1);
+	for (unsigned i = 0; i < UPSTREAM_FAILURES; i++)
+		if (errs[i] == err)
+			board_cell_add(&row->failures[i], 1);
 }
 
 /* --- recent ----------------------------------------------------------------------------------- */

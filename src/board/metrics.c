@@ -232,6 +232,30 @@ static void put_servers(
 			v->servers.v[i].bytes_out);
 }
 
+/* --- by server of an application -------------------------------------------------------------- */
+
+static void put_upstreams(
+	struct metrics_out *o, const struct server_titles *titles, const struct board_view *v)
+{
+	unsigned n = BOARD_LOAD(titles->n);
+
+	if (n == 0)
+		return;
+	metrics_family(o, METRICS_COUNTER, "upstream_responses",
+		"responses of applications, by their server");
+	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++)
+		metrics_sample(o, &(struct metrics_label){ "upstream", slice_str(titles->v[i]) }, 1,
+			v->upstreams.v[i].responses);
+	metrics_family(o, METRICS_COUNTER, "upstream_errors",
+		"failures of servers of applications, by reason");
+	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++)
+		for (unsigned f = 0; f < UPSTREAM_FAILURES; f++)
+			metrics_sample(o,
+				(struct metrics_label[]){ { "upstream", slice_str(titles->v[i]) },
+					{ "reason", slice_str(upstream_failures[f]) } },
+				2, v->upstreams.v[i].failures[f]);
+}
+
 /* --- histograms ------------------------------------------------------------------------------- */
 
 /* "_us" in a counter's name becomes "_seconds" in the metric's. */
@@ -324,6 +348,7 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_use(&o, &b->head, v, true);
 	put_use(&o, &b->head, v, false);
 	put_servers(&o, &b->head.titles, v);
+	put_upstreams(&o, &b->head.upstream_titles, v);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);

@@ -196,6 +196,26 @@ static void put_handlers(struct strbuf *t, const struct board *b)
 	json_end(t, '}');
 }
 
+static void put_upstreams(struct strbuf *t, const struct board *b)
+{
+	unsigned n = BOARD_LOAD(b->head.upstream_titles.n);
+	struct upstream_counts sum = b->head.retired_upstreams;
+	const struct board_slot *s;
+
+	for (unsigned i = 0; n > 0 && (s = board_next(b, &i)) != NULL;)
+		board_cells_add(&sum, &s->upstreams, sizeof(sum));
+	json_begin(t, "upstreams", '[');
+	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++) {
+		json_begin(t, NULL, '{');
+		json_text(t, "name", b->head.upstream_titles.v[i]);
+		json_signed(t, "responses", sum.v[i].responses);
+		for (unsigned f = 0; f < UPSTREAM_FAILURES; f++)
+			json_signed(t, upstream_failures[f], sum.v[i].failures[f]);
+		json_end(t, '}');
+	}
+	json_end(t, ']');
+}
+
 static void put_all(const struct board *b, void *to)
 {
 	struct strbuf *t = to;
@@ -212,6 +232,7 @@ static void put_all(const struct board *b, void *to)
 		put_worker(t, s, &sum, &recent);
 	json_end(t, ']');
 	put_handlers(t, b);
+	put_upstreams(t, b);
 	json_begin(t, "totals", '{');
 	put_counters(t, &sum);
 	put_recent(t, &recent);

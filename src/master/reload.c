@@ -277,9 +277,15 @@ static int start_processes(struct gen *g)
 static void bring_up(struct gen *g)
 {
 	struct master *m = g->master;
+	struct board_head *head = &m->shared.board->head;
+	const struct sites *sites = g->resources.sites;
 
 	if (g->conf->metrics_per_server)
-		server_counts_give(&m->shared.board->head.titles, g->resources.sites);
+		titles_give(&head->titles, SERVER_COUNTS_ROWS, &sites->v->name, sizeof(*sites->v),
+			sites->n);
+	if (sites->npeers > 0)
+		titles_give(&head->upstream_titles, UPSTREAM_ROWS, &sites->peers->name,
+			sizeof(*sites->peers), sites->npeers);
 	if (board_room(m->shared.board) < g->nworkers)
 		reload_fail(g, "too many workers are draining: no room for new ones");
 	else if (start_processes(g) < 0)

@@ -24,7 +24,6 @@
 #include "share/account.h"
 #include "share/tally.h"
 #include "store/store.h"
-#include "upstream/upstream.h"
 
 enum {
 	OFFLOAD_THREADS = 4,
@@ -156,6 +155,13 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_logs_write(&w->access_logs, req);
 }
 
+static void upstream_counted(struct upstreams_host *host, unsigned peer, const struct err *err)
+{
+	struct worker *w = LIST_ENTRY(host, struct worker, upstreams_host);
+
+	upstream_counts_observe(&w->args->board_slot->upstreams.v[w->peer_rows[peer]], err);
+}
+
 static bool image_fresh(struct admin *admin)
 {
 	return files_image_fresh(LIST_ENTRY(admin, struct worker, admin)->files);
@@ -235,7 +241,8 @@ static int start_http(struct worker *w)
 		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
 	if (conf->metrics_per_server) {
-		w->rows = server_counts_rows(&w->args->board->head.titles, w->args->sites);
+		w->rows = titles_rows(&w->args->board->head.titles, &w->args->sites->v->name,
+			sizeof(*w->args->sites->v), w->args->sites->n);
 		w->args->board_slot->counts_servers = w->rows != NULL;
 	}
 	w->http.conf.traced = log_max >= LEVEL_DEBUG;
@@ -303,8 +310,13 @@ static const char *worker_start(struct worker *w)
 	if (start_http(w) < 0)
 		return "access log";
 	if (w->args->sites->nupstreams > 0) {
-		w->http.upstreams = upstreams_new(&w->loop, w->offload, w->args->sites);
-		if (w->http.upstreams == NULL)
+		w->peer_rows = titles_rows(&w->args->board->head.upstream_titles,
+			&w->args->sites->peers->name, sizeof(*w->args->sites->peers),
+			w->args->sites->npeers);
+		w->upstreams_host.counted = upstream_counted;
+		w->http.upstreams =
+			upstreams_new(&w->loop, w->offload, w->args->sites, &w->upstreams_host);
+		if (w->peer_rows == NULL || w->http.upstreams == NULL)
 			return "connections to applications";
 		w->http.conf.websockets = true;
 	}
@@ -318,6 +330,7 @@ static void worker_stop(struct worker *w)
 	worker_life_stop(w);
 	access_logs_fini(&w->access_logs);
 	free(w->rows);
+	free(w->peer_rows);
 	timer_disarm(&w->loop.wheel, &w->second);
 	timer_disarm(&w->loop.wheel, &w->strain.timer);
 	timer_disarm(&w->loop.wheel, &w->full.tell);

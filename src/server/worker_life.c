@@ -12,7 +12,6 @@
 #include "api/websocket.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "upstream/upstream.h"
 
 /* Others see a copy of the state: the scoreboard is shared memory. */
 static void worker_go(struct worker *w, enum board_state state)

@@ -18,6 +18,7 @@
 #include "server/worker.h"
 #include "session/sessions.h"
 #include "share/tally.h"
+#include "upstream/upstream.h"
 
 /*
  * worker_strain: measures a worker's load: its share of a processor, and the delay of its loop.
@@ -88,7 +89,9 @@ struct worker {
 	struct timer deadline;   /* of a drain */
 	bool stops;              /* it is that of a stop */
 	struct access_logs access_logs;
-	uint16_t *rows; /* of the sites, see board/board.h; NULL: not counted separately */
+	struct upstreams_host upstreams_host;
+	uint16_t *peer_rows; /* of the servers of applications, likewise */
+	uint16_t *rows;      /* of the sites, see board/board.h; NULL: not counted separately */
 	char date[DATE_LEN + 1];
 };
 

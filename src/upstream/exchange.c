@@ -92,8 +92,12 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 {
 	struct h2d_req *req = x->req;
 	bool again = err != ERR_UPSTREAM_TIMEOUT && exchange_may_retry(x);
+	/* A link that was idle may have had its end on the way. */
+	bool counts = !(again && x->turn.link->used);
 
-	if (exchange_has_link(x) && !(again && x->turn.link->used))
+	if (counts && x->turn.link != NULL)
+		link_counts(x->turn.link, err);
+	if (counts && exchange_has_link(x))
 		log_peer(LEVEL_WARN, "upstream %.*s: %s%s%s: %.*s %.*s; %s",
 			SLICE_ARG(link_name(&x->turn)), err->text, why != NULL ? ": " : "",
 			why != NULL ? why : "", SLICE_ARG(req->method_text),

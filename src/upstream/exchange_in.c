@@ -223,7 +223,7 @@ static void exchange_answer(struct exchange *x)
 	struct body *b = &req->reply.body;
 	int status = x->in.status;
 
-	link_works(x->turn.link);
+	link_counts(x->turn.link, NULL);
 	if (!take_fields(x)) {
 		exchange_leave(x, false, EXCHANGE_OVER);
 		reply_no_fields(&req->reply);

@@ -46,6 +46,7 @@ struct upstream {
 
 struct upstreams {
 	struct loop *loop;
+	struct upstreams_host *host;
 	bool draining;
 	bool leaving;         /* the loop has ended: no event batch can still have a link */
 	struct budget budget; /* links of requests: a client gets a half of what is free */
@@ -153,10 +154,18 @@ int link_connected(const struct link *l)
 	return getpeername(l->watch.fd, &peer.sa, &peer.len) == 0 ? 0 : -EINPROGRESS;
 }
 
-void link_works(struct link *l)
+static void peer_counts(struct upstream_peer *p, const struct err *err)
 {
-	l->peer->failures = 0;
-	l->peer->rests_ms = 0;
+	p->all->host->counted(p->all->host, (unsigned)(p - p->all->peers), err);
+}
+
+void link_counts(struct link *l, const struct err *err)
+{
+	if (err == NULL) {
+		l->peer->failures = 0;
+		l->peer->rests_ms = 0;
+	}
+	peer_counts(l->peer, err);
 }
 
 static void peer_fails(struct upstream_peer *p)
@@ -175,6 +184,7 @@ static void peer_refuses(struct upstream_peer *p, bool others)
 	int error = errno;
 
 	peer_fails(p);
+	peer_counts(p, ERR_UPSTREAM_CONNECT);
 	if (others)
 		log_peer(LEVEL_WARN, "upstream %.*s: cannot connect: %s", SLICE_ARG(p->site->name),
 			strerror(error));
@@ -365,14 +375,15 @@ static void upstream_init(struct upstream *u, struct upstreams *all, const struc
 	task_init(&u->turn, upstream_turn);
 }
 
-struct upstreams *upstreams_new(
-	struct loop *loop, struct offload *offload, const struct sites *sites)
+struct upstreams *upstreams_new(struct loop *loop, struct offload *offload,
+	const struct sites *sites, struct upstreams_host *host)
 {
 	struct upstreams *all = calloc(1, sizeof(*all));
 
 	if (all == NULL)
 		return NULL;
 	all->loop = loop;
+	all->host = host;
 	budget_init(&all->budget, ACCOUNT_LINKS, 0, 1, 1);
 	all->peers = calloc(sites->npeers + 1, sizeof(*all->peers));
 	all->v = calloc(sites->nupstreams + 1, sizeof(*all->v));

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "event/loop.h"
 #include "event/offload.h"
 #include "rules/site.h"
@@ -41,9 +42,15 @@ struct link_turn {
 	void (*event)(struct link_turn *t, uint32_t events);
 };
 
-/* For the proxies of sites, which outlive it. NULL when memory is out. */
-struct upstreams *upstreams_new(
-	struct loop *loop, struct offload *offload, const struct sites *sites);
+/* Calls to the worker. */
+struct upstreams_host {
+	/* A peer, by its number in sites, has answered (err NULL), or failed. */
+	void (*counted)(struct upstreams_host *host, unsigned peer, const struct err *err);
+};
+
+/* For the proxies of sites, which outlives it, like host. NULL when memory is out. */
+struct upstreams *upstreams_new(struct loop *loop, struct offload *offload,
+	const struct sites *sites, struct upstreams_host *host);
 void upstreams_free(struct upstreams **all);
 
 /* Closes idle links, now and later: the worker drains. all may be NULL. */
@@ -62,8 +69,9 @@ void link_leave(struct link_turn *t, bool good);
 /* The error of a link that is connecting: 0 when it is connected, -EINPROGRESS: not yet. */
 int link_connected(const struct link *l);
 
-/* The peer has answered; or its connection has failed: others are asked for a while. */
-void link_works(struct link *l);
+/* The peer has answered (err NULL), or failed. */
+void link_counts(struct link *l, const struct err *err);
+/* It could not be connected: others are asked for a while. */
 void link_fails(struct link *l);
 
 /* "127.0.0.1:3000", for logs. */

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import client
 import procs
 from procs import wait_for
 from server import SANITIZED
@@ -397,3 +398,22 @@ def test_many_at_once(proxied, upstream, speak):
 				answer = c.response(stream) if speak == "h2" else c.response()
 				assert (answer.status, answer.body) == (200, path.encode())
 	assert len(upstream.connections) <= 8
+
+
+# --- counts -------------------------------------------------------------------------------------------
+
+
+@on_tcp
+def test_each_server_of_an_application_is_counted(proxied, upstream, speak):
+	"""By its name: its responses, and its failures by their reason; over a reload, too."""
+	upstream.on("/bad", b"nonsense\r\n\r\n")
+	server = proxied()
+	with link(server, speak, seen=None) as c:
+		assert [c.get(path).status for path in ("/length/1", "/bad", "/bad")] == [200, 502, 502]
+	server.reload()
+	row, = [row for row in server.status()["upstreams"] if row["name"] != "(other)"]
+	assert (row["responses"], row["response"], row["connect"] + row["timeout"] + row["reset"]) == (1, 2, 0)
+	with client.Client.unix(server.admin_path) as c:
+		text = c.get("/metrics").body.decode()
+	assert 'h2d_upstream_responses_total{upstream="%s"} 1' % row["name"] in text
+	assert 'h2d_upstream_errors_total{upstream="%s",reason="response"} 2' % row["name"] in text

@@ -17,6 +17,11 @@ static struct sites sites_of(const char *const *names, unsigned n)
 	return (struct sites){ .v = v, .n = n };
 }
 
+static void give(struct server_titles *t, const struct sites *sites)
+{
+	titles_give(t, SERVER_COUNTS_ROWS, &sites->v->name, sizeof(*sites->v), sites->n);
+}
+
 TEST(rows_stay_over_reloads)
 {
 	static const char *const first[] = { "a.org", "_" }, *const second[] = { "b.org", "_",
@@ -25,11 +30,11 @@ TEST(rows_stay_over_reloads)
 	uint16_t *rows;
 
 	memset(&titles, 0, sizeof(titles));
-	server_counts_give(&titles, &sites);
+	give(&titles, &sites);
 	sites = sites_of(second, 3);
-	server_counts_give(&titles, &sites);
-	server_counts_give(&titles, &sites);
-	rows = server_counts_rows(&titles, &sites);
+	give(&titles, &sites);
+	give(&titles, &sites);
+	rows = titles_rows(&titles, &sites.v->name, sizeof(*sites.v), sites.n);
 	ck_assert_uint_eq(titles.n, 4);
 	ck_assert_str_eq(titles.v[0], "(other)");
 	ck_assert_uint_eq(rows[0], 3);
@@ -50,8 +55,8 @@ TEST(no_more_than_there_are)
 		snprintf(names[i], sizeof(names[i]), "s%u", i);
 		v[i].name = slice_str(i == 0 ? longest : names[i]);
 	}
-	server_counts_give(&titles, &sites);
-	rows = server_counts_rows(&titles, &sites);
+	give(&titles, &sites);
+	rows = titles_rows(&titles, &sites.v->name, sizeof(*sites.v), sites.n);
 	ck_assert_uint_eq(titles.n, SERVER_COUNTS_ROWS);
 	ck_assert_uint_eq(rows[0], 0);
 	for (unsigned i = 1; i < sites.n; i++)

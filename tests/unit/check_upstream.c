@@ -58,6 +58,12 @@ static void on_event(struct link_turn *t, uint32_t events)
 	(void)t, (void)events;
 }
 
+static void on_counted(struct upstreams_host *h, unsigned peer, const struct err *err)
+{
+	(void)h, (void)peer, (void)err;
+}
+static struct upstreams_host host = { on_counted };
+
 UNIT_SETUP(setup)
 {
 	socklen_t n = sizeof(app);
@@ -70,7 +76,7 @@ UNIT_SETUP(setup)
 	sem_init(&leave, 0, 0);
 	offload = offload_new(&loop, 2);
 	ck_assert_ptr_nonnull(offload);
-	all = upstreams_new(&loop, offload, &sites);
+	all = upstreams_new(&loop, offload, &sites, &host);
 	ck_assert_ptr_nonnull(all);
 	link_turn_init(&turn, all, &proxy, NULL);
 	turn.linked = on_link;

@@ -20,6 +20,9 @@
 		...[data(w.pid, w.pid), String(w.generation), count(w.connections), count(w.requests), count(w.requests_per_second),
 			human.us(w.first_byte_p50_us), human.us(w.first_byte_p99_us)].map(cell => make('td', {}, cell)));
 
+	const peer = p => make('tr', {}, make('th', {scope: 'row'}, p.name),
+		...[p.responses, p.connect, p.timeout, p.reset, p.response].map(n => make('td', {}, count(n))));
+
 	const line = l => {
 		const [day, hour] = human.time(l.time);
 		return make('li', {}, make('time', {datetime: day + 'T' + hour + 'Z'}, day + ' ', make('b', {}, hour)), ' ',
@@ -54,6 +57,8 @@
 			Math.trunc((s.certificate_expires - s.time / 1000) / 86400) + ' days' : DASH);
 		put('keeper', ...process(s.keeper));
 		put('acceptor', ...process(s.acceptor));
+		$('applications').hidden = !s.upstreams.length;
+		put('peers', ...s.upstreams.map(peer));
 		put('lines', ...(s.lines.length ? s.lines.map(line) : [make('li', {class: 'none'}, 'None since the start.')]));
 	};
 
