@@ -71,7 +71,7 @@ int link_connected(const struct link *l);
 
 /* The peer has answered (err NULL), or failed. */
 void link_counts(struct link *l, const struct err *err);
-/* It could not be connected: others are asked for a while. */
+/* Leaves its peer, which could not be connected, alone for a while. */
 void link_fails(struct link *l);
 
 /* "127.0.0.1:3000", for logs. */

@@ -106,10 +106,10 @@ TEST(json_shape)
 		"\"uptime\":42,\"image\":9,\"balance\":\"cpu\",\"building\":1,\"unhealthy\":"
 		"[\"drained\"],\"keeper\":77,"
 		"\"dispatch\":\"acceptor\",\"acceptor\":78,\"cache\":{\"entries\":12,");
-	assert_has(text,
-		"\"adopted\":18446744073709551615},\"time\":1042000,"
-		"\"certificate_expires\":0,\"image_size\":77,"
-		"\"image_age\":30,\"history\":[],\"lines\":[],\"workers\":[],\"totals\":{");
+	assert_has(text, "\"adopted\":18446744073709551615},\"time\":1042000,"
+			 "\"certificate_expires\":0,\"image_size\":77,"
+			 "\"image_age\":30,\"history\":[],\"lines\":[],\"workers\":[],"
+			 "\"upstreams\":[],\"totals\":{");
 	free(text);
 
 	a = board_take(board, 4, 3);
@@ -149,7 +149,7 @@ TEST(histogram)
 	text = json();
 	assert_has(text, "\"handshake_us\":{\"count\":2,\"sum\":2500502,\"buckets\":{\"500\":0,"
 			 "\"1000\":1,\"2500\":0,");
-	assert_has(text, "\"2500000\":0,\"more\":1}}}],\"totals\":");
+	assert_has(text, "\"2500000\":0,\"more\":1}}}],\"upstreams\":[],\"totals\":");
 	assert_has(strstr(text, "totals"), "\"handshake_us\":{\"count\":3,\"sum\":2501002,"
 					   "\"buckets\":{\"500\":1,\"1000\":1,");
 	free(text);
