@@ -99,7 +99,8 @@ void exchange_send(struct exchange *x)
 		x->deaf = true;
 		x->out[0].n = x->out[1].n = x->out[2].n = 0;
 		exchange_drop_piece(x);
-		req_body_over(x->req);
+		if (x->begun) /* else another link may want it */
+			req_body_over(x->req);
 	}
 	exchange_wait(x);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base/clock.h"
 #include "request/req_client.h"
 #include "upstream/exchange.h"
 
@@ -141,7 +140,6 @@ static void start(struct h2d_req *req, void *state)
 	if (req->body_state == REQ_BODY_NONE) /* files had the request first */
 		req_body_take(req);
 	req_hook(req, &hook, x);
-	timer_arm(&req->env->loop->wheel, &x->timer, clock_ms() + x->proxy->connect_ms);
 	exchange_join(x);
 }
 

@@ -267,6 +267,76 @@ def test_it_hangs_in_connect(h2d, speak, behind, tmp_path):
 		full.close()
 
 
+class Hangs(Full):
+	"""It takes one connection, answers one request there, and ends with the next; by then its queue is full."""
+
+	def __init__(self):
+		self.sock, self.waiting = socket.create_server(("127.0.0.1", 0), backlog=0), []
+		self.name = "127.0.0.1:%d" % self.sock.getsockname()[1]
+		threading.Thread(target=self.serve, daemon=True).start()
+
+	def serve(self):
+		sock, _ = self.sock.accept()
+		sock.recv(10000)
+		sock.sendall((LENGTH + "\r\n12345").encode())
+		sock.recv(10000)
+		for _ in range(3):
+			s = socket.socket()
+			s.setblocking(False)
+			s.connect_ex(self.sock.getsockname())
+			self.waiting.append(s)
+		sock.close()
+
+
+def test_it_hangs_in_connect_when_asked_again(h2d, speak):
+	"""The second attempt has a limit, too."""
+	upstream = Hangs()
+	try:
+		server = h2d(listens=("tcp",), server='proxy = "%s"  proxy-connect-timeout = 1' % upstream.name)
+		with link(server, speak) as c:
+			assert c.get("/x").body == b"12345"
+			assert c.get("/x").status == 504
+	finally:
+		upstream.close()
+
+
+# The first head with this target cannot be sent: the peer takes no more.
+BROKEN_PIPE = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	static int done;
+	if (!done && m->msg_iovlen > 0 && m->msg_iov[0].iov_len > 9 && memcmp(m->msg_iov[0].iov_base, "PUT /pipe", 9) == 0) {
+		done = 1;
+		shutdown(fd, SHUT_WR);
+		errno = EPIPE;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, m, flags);
+}
+"""
+
+
+@on_tcp
+def test_the_body_of_a_request_that_is_sent_again(h2d, upstream):
+	"""It arrives whole, if none of it had been sent."""
+	server = h2d.new(listens=("tcp",), server='proxy = "%s"' % upstream.name)
+	server.preload(BROKEN_PIPE)
+	server.start()
+	with link(server, "h1") as c:
+		assert c.get("/length/1").body == bytes(1)
+		c.ask("PUT", "/pipe")
+		c.send_bytes(c.head("PUT", "/pipe", [("content-length", "5")]))
+		upstream.wait(2)
+		c.send_bytes(b"12345")
+		assert c.response().body == b"12345"
+
+
 @on_tcp
 def test_it_hangs_before_the_head(proxied, upstream, speak):
 	"""504 after proxy-timeout, and the connection is closed; the next request has its own."""
