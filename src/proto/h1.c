@@ -67,7 +67,8 @@ static enum proto_wait h1_waits(const struct proto *p)
 /*
  * After the peer's end: it may still read, or be gone. An interim response finds out: a host
  * without a reader answers it with a reset. Clients of HTTP/1.1 accept them at any time, those of
- * HTTP/1.0 do not know them (RFC 9110, 15.2).
+ * HTTP/1.0 do not know them (RFC 9110, 15.2). In chunked content that waits for its source, a
+ * leading zero of the next chunk's size does it (RFC 9112, 7.1).
  */
 static const struct err *h1_look(struct proto *p, uint64_t now_ms, const struct err *late)
 {
@@ -92,11 +93,13 @@ static const struct err *h1_look(struct proto *p, uint64_t now_ms, const struct 
 		return NULL;
 	if (h1->eof_ms == 0)
 		h1->eof_ms = now_ms;
-	if (s == NULL || s->asked || s->req.reply.ready || now_ms - h1->eof_ms < H1_ASK_MS ||
-		slice_eq(s->req.protocol, SLICE("HTTP/1.0")))
+	if (s == NULL || s->asked || now_ms - h1->eof_ms < H1_ASK_MS ||
+		(s->req.reply.ready ? !s->chunked || !s->waiting
+				    : slice_eq(s->req.protocol, SLICE("HTTP/1.0"))))
 		return NULL;
 	s->asked = true;
-	strbuf_add(&s->interim, SLICE("HTTP/1.1 102 Processing\r\n\r\n"));
+	strbuf_add(&s->interim,
+		s->req.reply.ready ? SLICE("0") : SLICE("HTTP/1.1 102 Processing\r\n\r\n"));
 	h1->host->wake(h1->host);
 	return NULL;
 }

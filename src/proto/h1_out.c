@@ -214,11 +214,11 @@ static int put_content(struct h1_stream *s, struct outq *q, size_t room)
 	return last;
 }
 
-/* Whole ones, or none when memory is out; never between a head and its content. */
+/* Whole ones, or none when memory is out; behind the head only the zero of h1_look(). */
 static int put_interim(struct h1_stream *s, struct outq *q)
 {
 	struct strbuf *t = &s->interim;
-	int rv = t->failed || s->head_sent ? 0 : outq_copy(q, t->p, t->n);
+	int rv = t->failed || (s->head_sent && t->n > 1) ? 0 : outq_copy(q, t->p, t->n);
 
 	strbuf_fini(t);
 	return rv;

@@ -593,3 +593,41 @@ def test_clients_leave(proxied, upstream, speak, talk):
 				t.leave()
 	upstream.wait_over(n)
 	server.wait_quiet()
+
+
+@pytest.mark.parametrize("how", ["tcp", "tls"])
+@on_tcp
+def test_clients_leave_a_quiet_response(proxied, upstream, how):
+	"""HTTP/1.1: their end may be half a close. A leading zero of a chunk's size finds out, once."""
+	gate = threading.Event()
+
+	def events(connection, request):
+		connection.head(200, [("transfer-encoding", "chunked")])
+		connection.send(b"1\r\na\r\n")
+		if request.target == "/goes-on":
+			gate.wait(procs.DEADLINE)
+			connection.send(b"1\r\nb\r\n0\r\n\r\n")
+			return True
+		return connection.more() and False
+	upstream.on("/events", events)
+	upstream.on("/goes-on", events)
+	server = proxied("proxy-timeout = 3600", listens=("tcp", "tls"))
+
+	def until(c, end):
+		text = b""
+		while not text.endswith(end):
+			piece = c.sock.recv(100)
+			assert piece, text
+			text += piece
+	with server.h1(how) as c:
+		c.send("GET", "/events")
+		until(c, b"\r\n1\r\na\r\n")
+	upstream.wait_over(1)
+	if how == "tcp":
+		with server.h1(how) as c:
+			c.send("GET", "/goes-on")
+			until(c, b"\r\n1\r\na\r\n")
+			c.sock.shutdown(socket.SHUT_WR)
+			until(c, b"0")
+			gate.set()
+			assert c.rest() == b"1\r\nb\r\n0\r\n\r\n"
