@@ -96,11 +96,15 @@ void worker_room_start(struct worker *w)
 
 void worker_room_look(struct worker *w)
 {
+	const struct sites *sites = w->args->sites;
 	struct rlimit r = { 0 };
-	uint64_t roots = w->args->trees->files.nroots; /* each is always open */
+	uint64_t links = 0, others = w->args->trees->files.nroots; /* each is always open */
 
 	getrlimit(RLIMIT_NOFILE, &r);
-	w->room = worker_room_of(r.rlim_cur > roots ? r.rlim_cur - roots : 0,
+	for (unsigned i = 0; i < sites->nupstreams; i++)
+		links += sites->upstreams[i]->connections * sites->upstreams[i]->npeers;
+	others += links < r.rlim_cur / 4 ? links : r.rlim_cur / 4;
+	w->room = worker_room_of(r.rlim_cur > others ? r.rlim_cur - others : 0,
 		(unsigned)w->args->conf->worker_connections);
 	places_limit(&w->files->disk->places, w->room.files);
 	if (w->dispatch == NULL)
