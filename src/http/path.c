@@ -182,7 +182,7 @@ bool path_hidden_name(struct slice name)
 	return name.n > 0 && name.p[0] == '.' && !slice_eq(name, SLICE(".well-known"));
 }
 
-bool path_hidden(struct slice path)
+inline bool path_hidden(struct slice path)
 {
 	const char *end = path.p + path.n, *slash;
 

@@ -64,7 +64,8 @@ static const struct err *connection(struct h1_head *h, struct slice value, bool 
 
 /* RFC 9113, 3.1: h2c by upgrade is obsolete; beside others, and with a version, it and TLS would be
  * smuggled through a proxy. */
-static const struct err *upgrade(struct h1_head *h, struct slice value)
+static __attribute__((cold, noinline)) const struct err *upgrade(
+	struct h1_head *h, struct slice value)
 {
 	struct slice rest = value, one;
 

@@ -199,6 +199,10 @@ void h1_stream_fault(struct h1_stream *s, const struct err *err)
 
 /* --- the head --------------------------------------------------------------------------------- */
 
+/* LTO by itself makes h1_head_field() a call, as there are two callers. */
+static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p)
+	__attribute__((flatten));
+
 static const struct err *got_field(struct h1_stream *s, const struct h1_parse *p)
 {
 	bool keep;

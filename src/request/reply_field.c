@@ -25,15 +25,12 @@ bool reply_field_valid(struct slice name, struct slice value)
 	return field_name_valid(name) && field_value_valid(value);
 }
 
-bool reply_room(struct h2d_req *req, unsigned n)
+static __attribute__((cold, noinline)) bool reply_grow(struct h2d_req *req, unsigned n)
 {
 	struct reply *r = &req->reply;
 	unsigned room = 2 * r->room + n;
-	struct field *fields;
+	struct field *fields = arena_alloc(&req->arena, room * sizeof(*fields));
 
-	if (__builtin_expect(r->nfields + n + REPLY_FIELDS_OWN <= r->room, true))
-		return true;
-	fields = arena_alloc(&req->arena, room * sizeof(*fields));
 	if (fields == NULL)
 		return false;
 	memcpy(fields, r->fields, r->nfields * sizeof(*fields));
@@ -42,7 +39,14 @@ bool reply_room(struct h2d_req *req, unsigned n)
 	return true;
 }
 
-int reply_add(struct h2d_req *req, struct slice name, struct slice value)
+inline bool reply_room(struct h2d_req *req, unsigned n)
+{
+	return __builtin_expect(
+		       req->reply.nfields + n + REPLY_FIELDS_OWN <= req->reply.room, true) ||
+	       reply_grow(req, n);
+}
+
+inline int reply_add(struct h2d_req *req, struct slice name, struct slice value)
 {
 	if (!reply_room(req, 1))
 		return -1;

@@ -174,7 +174,7 @@ static void start_handler(struct h2d_req *req)
 	req_hand_to(req, handler);
 }
 
-void req_hand_to(struct h2d_req *req, const struct h2d_handler *handler)
+inline void req_hand_to(struct h2d_req *req, const struct h2d_handler *handler)
 {
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);

@@ -85,6 +85,8 @@ static void exchange_retry(struct exchange *x)
 
 	x->retried |= connected;
 	x->turn.fresh = connected;
+	if (connected) /* by now the same peer may be another process */
+		x->turn.tried = 0;
 	exchange_leave(x, false, EXCHANGE_LINE);
 	exchange_join(x);
 }

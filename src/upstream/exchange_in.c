@@ -76,7 +76,7 @@ static void exchange_over(struct exchange *x)
 	/* The last byte may come before the end. */
 	bool ended =
 		x->ended || (req->record.bytes_in == req->body_length && req->body_queue.n == 0);
-	bool whole = ended && x->out[0].n + x->out[1].n + x->out[2].n == 0;
+	bool whole = ended && !x->deaf && !x->ends && x->out[0].n + x->out[1].n + x->out[2].n == 0;
 
 	if (x->at < x->n)
 		log_peer(LEVEL_WARN,

@@ -1,9 +1,11 @@
 """Locations with a proxy: what an application gets of a request, and a client of its answer."""
+import contextlib
 import os
 import re
 
 import pytest
 
+from client import Closed
 from client_ca import ClientCa
 from test_42_client_certificates import connect as connect_as
 from test_47_duplex import TRAILERS, talk  # noqa: F401 (fixture)
@@ -432,6 +434,25 @@ def test_an_answer_in_the_midst_of_an_upload(proxied, upstream, speak, talk, clo
 		assert t.whole() == b"too large" and t.status == 413
 	with link(server, speak) as c:
 		assert c.get("/length/5").body == bytes(5)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+@on_tcp
+def test_an_early_answer_to_a_client_that_goes_on(proxied, upstream, speak, talk, reads):
+	"""Whether the application takes the rest or closes the connection: it has the answer, if it reads while it sends."""
+	def early(connection, request):
+		next(request.pieces())
+		connection.reply(b"too large", 413)
+		return reads
+	upstream.on("/early", early)
+	server = proxied()
+	for _ in range(20):
+		with link(server, speak, seen=None) as c:
+			t = talk(c, "/early", length=3000000)
+			with contextlib.suppress(Closed):
+				t.send_on(bytes(3000000))
+			t.until(lambda: t.status is not None and len(t.content or b"") == 9)
+			assert t.status == 413 and bytes(t.content) == b"too large"
 
 
 # --- expect: 100-continue -----------------------------------------------------------------------------

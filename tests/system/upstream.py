@@ -213,7 +213,8 @@ class Upstream:
 			except OSError:
 				return
 			if self.path is None:
-				sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+				with contextlib.suppress(OSError):  # it is reset already
+					sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 			connection = Connection(self, sock)
 			self.connections.append(connection)
 			threading.Thread(target=connection.serve, daemon=True).start()
