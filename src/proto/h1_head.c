@@ -4,6 +4,8 @@
 #include "http/authority.h"
 #include "http/field.h"
 
+enum { UPGRADE_MAX = 64 }; /* bytes of a protocol's name */
+
 static const struct err *host(struct h1_head *h, struct slice value)
 {
 	if (h->host.n > 0 || authority_host(value).n == 0)
@@ -69,7 +71,8 @@ static __attribute__((cold, noinline)) const struct err *upgrade(
 {
 	struct slice rest = value, one;
 
-	if (field_token_length(value) == value.n && !slice_ieq(value, SLICE("h2c")))
+	if (value.n <= UPGRADE_MAX && field_token_length(value) == value.n &&
+		!slice_ieq(value, SLICE("h2c")))
 		h->upgrade = value;
 	while (field_list_next(&rest, &one))
 		if (slice_ieq(one, SLICE("websocket")))

@@ -11,7 +11,7 @@
 #include "request/req_id.h"
 #include "upstream/exchange.h"
 
-enum { ASK_OWN = 512 }; /* bytes of h2d's own headers, without the client's bytes in them */
+enum { ASK_OWN = 1024 }; /* bytes of h2d's own headers, without the client's bytes in them */
 
 static char *put(char *at, struct slice s)
 {
@@ -28,16 +28,27 @@ static char *put_field(char *at, struct slice name, struct slice value)
 
 /* --- the target ------------------------------------------------------------------------------- */
 
-/* Decodes path but for slashes, which an application may not take for separators. */
-static struct slice opaque(struct slice path, struct arena *a)
+/*
+ * Decodes path as an application may: strictly, an encoded slash does not separate segments;
+ * loosely, it does, and so does a backslash (the WHATWG's URLs), and a segment ends at its
+ * parameters (";", Java's servlets).
+ */
+static struct slice reading(struct slice path, bool loose, struct arena *a)
 {
 	char *p = arena_alloc(a, path.n + 1), *at = p;
+	bool skips = false;
 
 	for (size_t i = 0; p != NULL && i < path.n; i++) {
 		int c = path.p[i] == '%' ? path_escape_byte(path, i) : -1;
+		bool keeps = c < 0 || (c == '/' && !loose);
+		char byte = keeps ? path.p[i] : (char)c;
 
-		*at++ = c < 0 || c == '/' ? path.p[i] : (char)c;
-		i += c < 0 || c == '/' ? 0 : 2;
+		i += keeps ? 0 : 2;
+		if (loose && byte == '\\')
+			byte = '/';
+		skips = loose && byte != '/' && (skips || byte == ';');
+		if (!skips)
+			*at++ = byte;
 	}
 	return slice_of(p, p != NULL ? (size_t)(at - p) : 0);
 }
@@ -55,19 +66,32 @@ static bool has_dots(struct slice path)
 	return false;
 }
 
+/* Two slashes at the beginning: a host follows, to those who read a reference (RFC 3986, 4.2). */
+static bool names_host(const struct site_proxy *proxy, struct slice path)
+{
+	size_t at = proxy->prefix.n > 0 ? proxy->replaced.n : 1;
+
+	return path.n > at && path.p[at - 1] == '/' && path.p[at] == '/';
+}
+
 bool ask_may_pass(const struct h2d_req *req)
 {
 	const struct site_proxy *proxy = req->location->proxy;
-	struct slice t = req->target, path, all;
+	struct arena *a = (struct arena *)(uintptr_t)&req->arena;
+	struct slice t = req->target, path, strict, loose;
 	const char *query = memchr(t.p, '?', t.n);
 
 	if (proxy->prefix.n > 0 && !slice_starts(t, proxy->replaced))
 		return false;
 	path = slice_of(t.p, query != NULL ? (size_t)(query - t.p) : t.n);
-	if (slice_eq(path, req->path))
+	if (slice_eq(path, req->path) && memchr(path.p, ';', path.n) == NULL &&
+		memchr(path.p, '\\', path.n) == NULL)
 		return true;
-	all = opaque(path, (struct arena *)(uintptr_t)&req->arena);
-	return all.p != NULL && !has_dots(all) && site_location(req->site, all) == req->location;
+	strict = reading(path, false, a);
+	loose = reading(path, true, a);
+	return strict.p != NULL && loose.p != NULL && !has_dots(strict) && !has_dots(loose) &&
+	       !names_host(proxy, loose) && site_location(req->site, strict) == req->location &&
+	       site_location(req->site, loose) == req->location;
 }
 
 static char *put_target(char *at, const struct exchange *x)
@@ -101,7 +125,9 @@ static bool is_dropped(struct slice name)
 /* True for headers that only a trusted proxy may set. */
 static bool is_trusted(struct slice name)
 {
-	return slice_eq(name, SLICE("forwarded")) || slice_starts(name, SLICE("x-forwarded-"));
+	return slice_eq(name, SLICE("forwarded")) || slice_eq(name, SLICE("proxy")) ||
+	       slice_eq(name, SLICE("x-original-url")) || slice_eq(name, SLICE("x-rewrite-url")) ||
+	       slice_starts(name, SLICE("x-forwarded-"));
 }
 
 static bool is_named(const struct h2d_req *req, struct slice name)
@@ -125,7 +151,7 @@ bool ask_passes(const struct exchange *x, const struct field *f, bool names)
 	       memchr(f->name.p, '_', f->name.n) == NULL &&
 	       !slice_eq(f->name, x->proxy->subject_header) &&
 	       !(req->env->conf.request_ids && slice_eq(f->name, req_id_field)) &&
-	       !(names && is_named(req, f->name));
+	       !(names && !is_trusted(f->name) && is_named(req, f->name));
 }
 
 static bool has(const struct h2d_req *req, struct slice name)
@@ -191,8 +217,9 @@ static char *put_key(char *at, struct h2d_req *req)
 static size_t ask_size(const struct exchange *x)
 {
 	const struct h2d_req *req = x->req;
-	size_t n = ASK_OWN + req->method_text.n + req->target.n + x->proxy->prefix.n +
-		   x->proxy->host.n + 2 * req->authority.n + x->proxy->subject_header.n +
+	size_t n = ASK_OWN + req->method_text.n + req->target.n + req->upgrade.n +
+		   x->proxy->prefix.n + x->proxy->host.n + 2 * req->authority.n +
+		   x->proxy->subject_header.n +
 		   (req->conn->client_subject != NULL ? strlen(req->conn->client_subject) : 0);
 
 	for (unsigned i = 0; i < req->nfields; i++)
@@ -205,11 +232,13 @@ struct slice ask_head(const struct exchange *x)
 	struct h2d_req *req = x->req;
 	const char *subject = req->conn->client_subject;
 	bool names = field_find(req->fields, req->nfields, SLICE("connection")) != NULL;
+	size_t size;
 	char *p, *at;
 
 	if (req->ncookies > 1 && req_field_join_cookies(req) < 0)
 		return (struct slice){ 0 };
-	p = at = arena_alloc(&req->arena, ask_size(x));
+	size = ask_size(x);
+	p = at = arena_alloc(&req->arena, size);
 	if (p == NULL)
 		return (struct slice){ 0 };
 	at = put(
@@ -234,5 +263,6 @@ struct slice ask_head(const struct exchange *x)
 	at = put_key(at, req);
 	at = put_body(at, x);
 	at += sprintf(at, "via: %s h2d\r\n\r\n", req->protocol.p + strlen("HTTP/"));
+	H2D_ASSERT((size_t)(at - p) < size);
 	return slice_of(p, (size_t)(at - p));
 }

@@ -73,6 +73,7 @@ static bool exchange_may_retry(const struct exchange *x)
 void exchange_join(struct exchange *x)
 {
 	timer_arm(&x->req->env->loop->wheel, &x->timer, clock_ms() + x->proxy->connect_ms);
+	x->turn.careful = x->req->has_body || !is_idempotent(x->req->method);
 	if (!link_ask(&x->turn)) {
 		exchange_leave(x, false, EXCHANGE_OVER);
 		reply_later(x->req, ERR_UPSTREAM_QUEUE, 1000);

@@ -73,9 +73,9 @@ static enum response_found exchange_parse(struct exchange *x, struct slice *piec
 static void exchange_over(struct exchange *x)
 {
 	const struct h2d_req *req = x->req;
-	/* The last byte may come before the end. */
-	bool ended =
-		x->ended || (req->record.bytes_in == req->body_length && req->body_queue.n == 0);
+	/* The last byte may come before the end. What came after DRAWN was dropped. */
+	bool ended = x->ended || (req->body_state == REQ_BODY_DRAWN && req->body_queue.n == 0 &&
+					 req->record.bytes_in == req->body_length);
 	bool whole = ended && !x->deaf && !x->ends && x->out[0].n + x->out[1].n + x->out[2].n == 0;
 
 	if (x->at < x->n)
@@ -246,6 +246,8 @@ static void exchange_answer(struct exchange *x)
 		reply_send_duplex(req, status);
 	else
 		reply_send(req, status);
+	if (x->state == EXCHANGE_TUNNEL && req->reply.status / 100 == 5)
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "response headers too long");
 }
 
 static void pass_interim(struct exchange *x)
@@ -278,6 +280,7 @@ void exchange_read(struct exchange *x)
 			exchange_lost(x, more);
 			return;
 		}
+		exchange_wait(x);
 		switch (exchange_parse(x, &piece)) {
 		case RESPONSE_INTERIM:
 			pass_interim(x);
@@ -285,6 +288,9 @@ void exchange_read(struct exchange *x)
 		case RESPONSE_HEAD:
 			if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
 				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
+			else if (x->in.status / 100 == 2 &&
+				 slice_eq(x->req->method_text, SLICE("CONNECT")))
+				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
 			else
 				exchange_answer(x);
 			break;

@@ -223,6 +223,14 @@ static int peer_choose(struct upstream *u, uint32_t tried)
 	return best;
 }
 
+/* No end has come, of which the event is still to be read. */
+static bool link_is_quiet(const struct link *l)
+{
+	char byte;
+
+	return recv(l->watch.fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
 /* t's own link, of any peer that it has not tried. */
 static struct link *link_get(struct link_turn *t)
 {
@@ -237,7 +245,11 @@ static struct link *link_get(struct link_turn *t)
 		if (node != NULL) {
 			l = LIST_ENTRY(node, struct link, node);
 			timer_disarm(&u->all->loop->wheel, &l->idle);
-			break;
+			if (!t->careful || link_is_quiet(l))
+				break;
+			link_close(l);
+			l = NULL;
+			continue;
 		}
 		t->tried |= 1u << at;
 		l = link_open(p);
@@ -339,8 +351,10 @@ void link_leave(struct link_turn *t, bool good)
 	} else {
 		link_close(l);
 	}
-	if (t->of->nwaiting > 0)
-		loop_at_turn_end(all->loop, &t->of->turn);
+	/* The client's share may have kept its requests to others waiting. */
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->v[i].nwaiting > 0)
+			loop_at_turn_end(all->loop, &all->v[i].turn);
 }
 
 /* --- all of a worker -------------------------------------------------------------------------- */

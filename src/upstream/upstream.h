@@ -35,6 +35,7 @@ struct link_turn {
 	struct account *account; /* of the client; NULL in tests */
 	uint32_t tried;          /* bits of peers that it does not want again */
 	bool fresh;              /* it wants no used link */
+	bool careful;            /* it cannot be sent twice: a used link is looked at first */
 	/* Called when it has a link, which may not be connected yet; link NULL: no peer could be
 	 * asked (errno). Never called from inside link_ask(). */
 	void (*linked)(struct link_turn *t);

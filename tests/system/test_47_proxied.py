@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+import client
 import procs
 from client import Closed
 from procs import wait_for
@@ -457,3 +458,43 @@ def test_an_application_that_begins_anew(h2d, upstream, speak, tmp_path):
 			assert len(second.requests) == 1
 		finally:
 			second.close()
+
+
+# --- shares and counts --------------------------------------------------------------------------------
+
+
+@on_tcp
+def test_a_share_that_is_free_again(proxied, upstream):
+	"""What a client holds at one application keeps its requests to another waiting, and no longer than that."""
+	over = threading.Event()
+
+	def long(connection, request):
+		assert over.wait(60)
+		connection.reply(b"12345")
+		return True
+	upstream.on("/b/long", long)
+	server = proxied("proxy-connections = 2", server='location "/b/" { proxy = "%s"  proxy-connections = 2  proxy-timeout = 50 }' % upstream.name)
+	with link(server, "h2", seen=None) as c:
+		streams = [c.send("GET", "/b/long") for _ in range(2)]
+		wait_for(lambda: len(upstream.requests) == 2)
+		streams.append(c.send("GET", "/length/5"))
+		server.status()
+		over.set()
+		c.until(lambda: all(c.responses[stream].done for stream in streams), 60)
+		assert [c.responses[stream].status for stream in streams] == [200, 200, 200]
+
+
+@on_tcp
+def test_each_server_of_an_application_is_counted(proxied, upstream, speak):
+	"""By its name: its responses, and its failures by their reason; over a reload, too."""
+	upstream.on("/bad", b"nonsense\r\n\r\n")
+	server = proxied()
+	with link(server, speak, seen=None) as c:
+		assert [c.get(path).status for path in ("/length/1", "/bad", "/bad")] == [200, 502, 502]
+	server.reload()
+	row, = [row for row in server.status()["upstreams"] if row["name"] != "(other)"]
+	assert (row["responses"], row["response"], row["connect"] + row["timeout"] + row["reset"]) == (1, 2, 0)
+	with client.Client.unix(server.admin_path) as c:
+		text = c.get("/metrics").body.decode()
+	assert 'h2d_upstream_responses_total{upstream="%s"} 1' % row["name"] in text
+	assert 'h2d_upstream_errors_total{upstream="%s",reason="response"} 2' % row["name"] in text

@@ -2,13 +2,15 @@
 import contextlib
 import os
 import re
+import threading
 
 import pytest
 
 from client import Closed
 from client_ca import ClientCa
 from test_42_client_certificates import connect as connect_as
-from test_47_duplex import TRAILERS, talk  # noqa: F401 (fixture)
+from procs import DEADLINE
+from test_47_duplex import TRAILERS, Talk2, talk  # noqa: F401 (fixture)
 from test_47_handlers import post
 from upstream import Upstream
 from users import basic, hashed, put_users
@@ -64,7 +66,7 @@ def test_methods(proxied, upstream, speak):
 	assert len(upstream.connections) == 1
 
 
-TARGETS = ["/", "/a%2Fb", "/a%2fb/", "//", "/a//b", "/a/b//", "/%61bc", "/a%20b?x=%2F&y=%", "/?", "/a?", "/a;x=1/b", "/~x", "/%E4%B8%AD", "/a?../b", "/...",
+TARGETS = ["/", "/a%2Fb", "/a%2fb/", "/a//b", "/a\\b", "/a/b//", "/%61bc", "/a%20b?x=%2F&y=%", "/?", "/a?", "/a;x=1/b", "/~x", "/%E4%B8%AD", "/a?../b", "/...",
 	"/a'b(c)", "/healthz/", "/a?/%2e%2e/"]
 
 
@@ -82,7 +84,9 @@ def test_targets(proxied, upstream, speak):
 
 
 DOTS = ["/a/../b", "/..", "/../a", "/a/..", "/a/./b", "/.", "/a/.", "/a/%2e%2e/b", "/a/.%2E/b", "/a/%2e/b", "/a/..%2fb", "/a%2f..%2fb", "/a%2f../b",
-	"/a%2F%2e%2E%2Fb", "/a//../b", "/%2e%2e", "/a/b/%2e?x"]
+	"/a%2F%2e%2E%2Fb", "/a//../b", "/%2e%2e", "/a/b/%2e?x",
+	# as some applications read them: a backslash is a slash, a segment ends at ";", two slashes name a host
+	"/a\\..\\b", "/a%5c..%5Cb", "/a/..;/b", "/a/..;x=1/b", "/a/.;", "//", "//x/a", "/\\x/a", "/%5Cx/a", "/;/a", "/%2F/a"]
 
 
 @on_tcp
@@ -136,10 +140,12 @@ def test_a_guarded_location_in_an_open_one(h2d, upstream, speak):
 @on_tcp
 def test_a_prefix(proxied, upstream, speak):
 	with link(proxied('proxy-prefix = "/v2/"', at="/api/"), speak) as c:
-		for target, wanted in (("/api/", "/v2/"), ("/api/x%2Fy?q=/api/", "/v2/x%2Fy?q=/api/"), ("/api//x", "/v2//x"), ("/api/api/", "/v2/api/"), ("/api/?x", "/v2/?x")):
+		for target, wanted in (("/api/", "/v2/"), ("/api/x%2Fy?q=/api/", "/v2/x%2Fy?q=/api/"), ("/api/x//x", "/v2/x//x"), ("/api/api/", "/v2/api/"), ("/api/?x", "/v2/?x")):
 			assert c.get(target).status == 200
 			assert upstream.last.target == wanted
 		n = len(upstream.requests)
+		for target in ("/api//x", "/api/%2Fx", "/api/;/x"):
+			assert c.get(target).status == 400, target
 		for target in ("/%61pi/x", "//api/x", "/api%2Fx", "/api/./x", "/x/../api/"):
 			assert c.get(target).status == 400, target
 		assert c.get("/apix").status == 404
@@ -442,7 +448,7 @@ def test_an_early_answer_to_a_client_that_goes_on(proxied, upstream, speak, talk
 	"""Whether the application takes the rest or closes the connection: it has the answer, if it reads while it sends."""
 	def early(connection, request):
 		next(request.pieces())
-		connection.reply(b"too large", 413)
+		connection.reply(b"too large", 413, () if reads else [("connection", "close")])
 		return reads
 	upstream.on("/early", early)
 	server = proxied()
@@ -490,6 +496,38 @@ def test_the_application_refuses_the_body(proxied, upstream, speak, talk):
 		assert t.whole() == b"no" and (t.status, t.informed) == (417, [])
 	upstream.wait_over(1)
 	assert bytes(upstream.connections[0].raw).endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("speak", ["h2"])
+@on_tcp
+def test_a_body_that_was_refused_and_came_all_the_same(proxied, upstream, speak):
+	"""It was dropped: its connection, on which the application may still wait for it, gets no other request."""
+	rest = threading.Event()
+
+	def early(connection, request):
+		connection.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")
+		assert rest.wait(DEADLINE)
+		connection.send(b"67890")
+		return True
+	upstream.on("/early", early)
+	with link(proxied(), speak, seen=None) as c:
+		t = Talk2(c, "/early", EXPECTS, length=5)
+		t.until(lambda: t.status is not None)
+		t.send(b"ABCDE")
+		assert c.get("/length/1").status == 200  # behind it on the same connection
+		rest.set()
+		assert t.whole() == b"1234567890"
+		upstream.wait_over(1)
+		assert c.get("/length/1").status == 200
+	assert [len(connection.requests) for connection in upstream.connections] == [1, 2]
+
+
+@on_tcp
+def test_a_long_upgrade(proxied, upstream):
+	with link(proxied(), "h1") as c:
+		for n in (64, 65, 1000, 8000):
+			assert c.get("/length/5", [("connection", "upgrade"), ("upgrade", "a" * n)]).status == 200
+			assert upstream.last.get("upgrade") == ("a" * n if n <= 64 else None)
 
 
 @on_tcp
