@@ -101,7 +101,7 @@ struct site_proxy {
 	unsigned number;       /* in upstreams of struct sites */
 	const unsigned *peers; /* in peers of struct sites */
 	unsigned npeers;
-	bool files_first;            /* it gets only what is no file of the location */
+	bool files_first;            /* it gets only requests for which there is no file */
 	struct slice prefix;         /* of the target, instead of replaced; n 0: unchanged */
 	struct slice replaced;       /* a path: the title of the block that sets prefix */
 	struct slice host;           /* of the Host header; n 0: the client's */

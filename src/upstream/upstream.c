@@ -40,7 +40,7 @@ struct upstream {
 	unsigned nwaiting;
 	unsigned busy;    /* links that requests have */
 	unsigned limit;   /* of these */
-	struct task turn; /* gives links to those that wait */
+	struct task turn; /* gives links to waiting requests */
 	unsigned first;   /* of the peers, next time */
 };
 
@@ -49,7 +49,7 @@ struct upstreams {
 	struct upstreams_host *host;
 	bool draining;
 	bool leaving;         /* the loop has ended: no event batch can still have a link */
-	struct budget budget; /* links of requests: a client gets a half of what is free */
+	struct budget budget; /* links of requests: a client gets half of the free ones */
 	struct upstream_peer *peers;
 	unsigned npeers;
 	struct upstream *v;

@@ -27,7 +27,7 @@ struct link {
 	bool used; /* a request has had it before: the peer may close it at any moment */
 };
 
-/* A request's place among those that wait, then its link; a member of its owner. */
+/* A request that waits for a link, then has one; a member of its owner. */
 struct link_turn {
 	struct list node; /* waits */
 	struct upstream *of;
