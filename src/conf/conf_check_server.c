@@ -144,12 +144,12 @@ static void check_file_path(const char *key, const char *path, const struct conf
 }
 
 /* Boolean words are no encodings beside others. */
-static void check_compress(
-	const struct conf_list *list, const struct conf_pos *at, struct conf_faults *faults)
+static void check_compress(const char *key, const struct conf_list *list, const struct conf_pos *at,
+	struct conf_faults *faults)
 {
 	for (unsigned i = 0; list->n > 1 && i < list->n; i++)
 		if (conf_is_word(list->v[i], true) || conf_is_word(list->v[i], false))
-			conf_fault(faults, at, "compress: write %s alone", list->v[i]);
+			conf_fault(faults, at, "%s: write %s alone", key, list->v[i]);
 }
 
 static void check_scope(struct conf_scope *p, struct conf_faults *faults)
@@ -158,7 +158,9 @@ static void check_scope(struct conf_scope *p, struct conf_faults *faults)
 	if (p->webdav)
 		conf_fault(faults, &p->webdav_at, "webdav: this h2d is built without expat");
 #endif
-	check_compress(&p->compress, &p->compress_at, faults);
+	check_compress("compress", &p->compress, &p->compress_at, faults);
+	check_compress(
+		"compress-responses", &p->compress_responses, &p->compress_responses_at, faults);
 	for (unsigned i = 0; p->index.v != NULL && i < p->index.n; i++) {
 		const char *name = p->index.v[i];
 
@@ -392,7 +394,7 @@ static void check_origins(const struct conf_server *s, struct conf_faults *fault
 void conf_check_servers(struct conf *conf, struct conf_faults *faults)
 {
 	check_scope(&conf->scope, faults);
-	check_compress(&conf->cache.compress, &conf->cache.compress_at, faults);
+	check_compress("compress", &conf->cache.compress, &conf->cache.compress_at, faults);
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		struct conf_server *s = &conf->servers[i];
 

@@ -25,15 +25,21 @@
 enum { SITES_MEMORY = 256 << 20 };
 
 /* A configured coding that this build lacks is no fault: files are sent without it. */
-static void warn_codings(const struct conf_list *list, const struct conf_pos *at)
+static void warn_codings(const char *key, const struct conf_list *list, const struct conf_pos *at)
 {
 	if (at->file == NULL || at->outer > 0)
 		return;
 	for (unsigned i = 0; i < list->n; i++)
 		for (unsigned c = 0; c < CODINGS; c++)
 			if (slice_eq(coding_names[c], slice_str(list->v[i])) && !compress_has(c))
-				log_warn("%s:%u: compress: this h2d was built without %s", at->file,
-					at->line, list->v[i]);
+				log_warn("%s:%u: %s: this h2d was built without %s", at->file,
+					at->line, key, list->v[i]);
+}
+
+static void warn_of_scope(const struct conf_scope *p)
+{
+	warn_codings("compress", &p->compress, &p->compress_at);
+	warn_codings("compress-responses", &p->compress_responses, &p->compress_responses_at);
 }
 
 static void warn_of_servers(const struct conf *conf)
@@ -43,10 +49,9 @@ static void warn_of_servers(const struct conf *conf)
 
 		if (i > 0 && s->at.file == s[-1].at.file && s->at.line == s[-1].at.line)
 			continue; /* of one ${host} */
-		warn_codings(&s->scope.compress, &s->scope.compress_at);
+		warn_of_scope(&s->scope);
 		for (unsigned j = 0; j < s->nlocations; j++)
-			warn_codings(&s->locations[j].scope.compress,
-				&s->locations[j].scope.compress_at);
+			warn_of_scope(&s->locations[j].scope);
 	}
 }
 
@@ -58,7 +63,7 @@ int gen_resources_init(
 
 	*r = (struct resources){ 0 };
 	arena_init(&r->memory, NULL, 0, SITES_MEMORY);
-	warn_codings(&conf->cache.compress, &conf->cache.compress_at);
+	warn_codings("compress", &conf->cache.compress, &conf->cache.compress_at);
 	warn_of_servers(conf);
 	/* All of them: each may report faults. */
 	if (privs_find(&r->privs, conf->user, err, sizeof(err)) < 0)

@@ -146,6 +146,7 @@ struct location {
 	const struct site_upload *upload; /* of its requests; NULL: none */
 	struct slice store_folder;      /* of uploads whose handlers check the writer; n 0: none */
 	bool precompressed;             /* NAME.br, .zst and .gz are sent for NAME */
+	unsigned response_codings;      /* 1 << enum coding: of the application's responses */
 	unsigned refused_codings;       /* 1 << enum coding: not made of files and listings */
 	struct slice charset;           /* of text files; n 0: none */
 	const struct mime_types *types; /* NULL: mime.def alone */

@@ -323,6 +323,7 @@ static void make_location(struct site_maker *m, struct location *location,
 	location->no_links = p->follow_links == LINKS_NONE;
 	location->precompressed = p->precompressed;
 	location->refused_codings = ((1u << CODINGS) - 1) & ~site_maker_codings(&p->compress);
+	location->response_codings = site_maker_codings(&p->compress_responses);
 	location->body_size = p->client_max_body_size;
 	set_names(m, location, p);
 	set_returned(m, location, p);

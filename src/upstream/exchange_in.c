@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/pool.h"
+#include "upstream/coded.h"
 #include "upstream/exchange.h"
 
 enum { BUF_BYTES = 32 << 10, BUFS_KEPT = 32 };
@@ -241,6 +242,7 @@ static void exchange_answer(struct exchange *x)
 	decode(x);
 	if (x->state == EXCHANGE_BROKEN)
 		return;
+	coded_begin(req, status);
 	/* A client that still waits for 100 keeps its body. */
 	if (x->state <= EXCHANGE_TUNNEL && !x->expects && req_body_lasts(req))
 		reply_send_duplex(req, status);

@@ -217,6 +217,57 @@ TEST(test_gzip_head)
 #endif
 }
 
+/* One piece, in the smallest rooms: until op is done. */
+static void put(
+	struct compressor *c, enum compress_op op, struct slice in, struct compress_room *out)
+{
+	int rc = 1;
+
+	while (rc == 1) {
+		struct compress_room room = { out->p, out->n < 16 ? out->n : 16 };
+		size_t had = room.n;
+
+		ck_assert_uint_gt(had, 0);
+		rc = compressor_run(c, op, &in, &room);
+		out->p = room.p;
+		out->n -= had - room.n;
+	}
+	ck_assert_int_eq(rc, 0);
+	ck_assert_uint_eq(in.n, 0);
+}
+
+/* The bytes are the same in pieces, flushed or not; a flush makes bytes. */
+TEST_EACH(test_pieces, CODINGS)
+{
+	enum { N = 100000, PIECE = 7777 };
+	char *in = make(N, false), *out = memory(2 * N), *back = memory(N + 1);
+	enum coding coding = (enum coding)_i;
+
+	for (unsigned flush = 0; can_decode(coding) && flush < 2; flush++) {
+		struct compressor *c = compressor_new(coding, COMPRESS_NOW, SIZE_MAX);
+		struct compress_room room = { (uint8_t *)out, 2 * N };
+		struct slice rest = slice_of(in, N);
+
+		ck_assert_ptr_nonnull(c);
+		while (rest.n > 0) {
+			struct slice piece = slice_of(rest.p, rest.n < PIECE ? rest.n : PIECE);
+			size_t left = room.n;
+
+			put(c, flush ? COMPRESS_FLUSH : COMPRESS_MORE, piece, &room);
+			ck_assert(!flush || room.n < left);
+			slice_skip(&rest, piece.n);
+		}
+		put(c, COMPRESS_END, rest, &room);
+		compressor_free(&c);
+		compressor_free(&c);
+		ck_assert_int_eq(decode(coding, out, 2 * N - room.n, back, N + 1), N);
+		ck_assert(memcmp(in, back, N) == 0);
+	}
+	free(in);
+	free(out);
+	free(back);
+}
+
 TEST(test_worth)
 {
 	for (size_t n = 0; n < 10000; n++) {

@@ -392,6 +392,8 @@ static const struct {
 		{ "h2d.conf:2|\"deflate\"", "h2d.conf:3|1 to 86400" } },
 	{ "server \"_\" { root = \"@/www\" compress = {\"br\", \"off\"} }",
 		{ "h2d.conf:1|write off alone" } },
+	{ "server \"_\" { root = \"@/www\" compress-responses = {\"br\", \"on\"} }",
+		{ "h2d.conf:1|compress-responses: write on alone" } },
 };
 
 /* Whether a fault is what the case says: "PLACE|PART", with "@" for the folder. */
