@@ -122,18 +122,22 @@ static int brotli_begin(struct compressor *c, enum compress_effort effort, size_
 	BrotliEncoderState *e;
 
 	list_init(&c->br.pieces);
-	if (setjmp(c->br.out) != 0)
-		return -ENOMEM;
-	e = BrotliEncoderCreateInstance(brotli_alloc, brotli_free, c);
-	c->br.state = e;
-	/* A hint of 1 MiB takes tables of 4 MiB. */
-	if (e == NULL ||
-		!BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, (uint32_t)levels[effort].br) ||
-		!BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(effort, n)) ||
-		(effort != COMPRESS_NOW && !BrotliEncoderSetParameter(e, BROTLI_PARAM_SIZE_HINT,
-						   n < UINT32_MAX ? (uint32_t)n : UINT32_MAX)))
-		return -ENOMEM;
-	return 0;
+	if (setjmp(c->br.out) == 0) {
+		e = BrotliEncoderCreateInstance(brotli_alloc, brotli_free, c);
+		c->br.state = e;
+		/* A hint of 1 MiB takes tables of 4 MiB. */
+		if (e != NULL &&
+			BrotliEncoderSetParameter(
+				e, BROTLI_PARAM_QUALITY, (uint32_t)levels[effort].br) &&
+			BrotliEncoderSetParameter(
+				e, BROTLI_PARAM_LGWIN, brotli_window(effort, n)) &&
+			(effort == COMPRESS_NOW ||
+				BrotliEncoderSetParameter(e, BROTLI_PARAM_SIZE_HINT,
+					n < UINT32_MAX ? (uint32_t)n : UINT32_MAX)))
+			return 0;
+	}
+	brotli_end(c);
+	return -ENOMEM;
 }
 
 static int brotli_run(
