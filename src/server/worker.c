@@ -337,11 +337,11 @@ static void worker_stop(struct worker *w)
 	sessions_fini(&w->sessions);
 	pacer_fini(&w->pacer);
 	stream_env_fini(w->streams);
-	upstreams_free(&w->http.upstreams);
 	work_line_free(&w->work_line);
 	handlers_stop(&w->http);
 	files_free(&w->files);
 	offload_free(&w->offload);
+	upstreams_free(&w->http.upstreams);
 	auth_queue_free(&w->auth_queue);
 	accounts_free(&w->accounts);
 	tally_leave(w->args->tally);

@@ -25,7 +25,7 @@ enum {
 struct upstream_peer {
 	struct upstreams *all;
 	const struct site_peer *site;
-	struct name name;  /* of a host; its addresses are tried in turn */
+	struct name name;  /* its addresses are tried in turn */
 	unsigned next;     /* address */
 	unsigned busy;     /* links that requests have */
 	struct list idle;  /* links, the last used first */
@@ -100,25 +100,19 @@ static void link_event(struct watch *w, uint32_t events)
 		link_close(l);
 }
 
-static const struct addr *link_address(struct upstream_peer *p)
-{
-	if (p->site->addr.len > 0)
-		return &p->site->addr;
-	name_want(&p->name);
-	return p->name.n > 0 ? &p->name.addrs[p->next % p->name.n] : NULL;
-}
-
 /* A new link of p. NULL with errno. */
 static struct link *link_open(struct upstream_peer *p)
 {
-	const struct addr *to = link_address(p);
+	const struct addr *to;
 	struct link *l;
 	int fd;
 
-	if (to == NULL) {
+	name_want(&p->name);
+	if (p->name.n == 0) {
 		errno = EADDRNOTAVAIL;
 		return NULL;
 	}
+	to = &p->name.addrs[p->next % p->name.n];
 	fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	l = fd >= 0 ? malloc(sizeof(*l)) : NULL;
 	if (l == NULL)
@@ -288,9 +282,9 @@ static bool names_are_due(const struct upstream *u)
 	for (unsigned i = 0; i < u->site->npeers; i++) {
 		const struct upstream_peer *p = &u->all->peers[u->site->peers[i]];
 
-		if (p->site->addr.len > 0 || p->name.n > 0)
+		if (p->name.n > 0)
 			return false;
-		due |= p->name.job != NULL && !p->name.failed;
+		due |= p->name.again_ms == UINT64_MAX && !p->name.failed;
 	}
 	return due;
 }
@@ -375,9 +369,8 @@ static void peer_init(struct upstream_peer *p, struct upstreams *all, struct off
 {
 	*p = (struct upstream_peer){ .all = all, .site = site };
 	list_init(&p->idle);
-	name_init(&p->name, offload, site->name, name_changed);
-	if (site->addr.len == 0)
-		name_want(&p->name);
+	name_init(&p->name, offload, site, name_changed);
+	name_want(&p->name);
 }
 
 static void upstream_init(struct upstream *u, struct upstreams *all, const struct site_proxy *site)
@@ -431,8 +424,6 @@ void upstreams_free(struct upstreams **all)
 		return;
 	u->leaving = true;
 	upstreams_drain(u);
-	for (unsigned i = 0; i < u->npeers; i++)
-		name_fini(&u->peers[i].name);
 	for (unsigned i = 0; i < u->n; i++)
 		loop_cancel(&u->v[i].turn);
 	free(u->peers);

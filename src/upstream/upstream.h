@@ -49,7 +49,8 @@ struct upstreams_host {
 	void (*counted)(struct upstreams_host *host, unsigned peer, const struct err *err);
 };
 
-/* For the proxies of sites, which outlives it, like host. NULL when memory is out. */
+/* For the proxies of sites, which outlives it, like host. It outlives the threads of offload. NULL
+ * when memory is out. */
 struct upstreams *upstreams_new(struct loop *loop, struct offload *offload,
 	const struct sites *sites, struct upstreams_host *host);
 void upstreams_free(struct upstreams **all);

@@ -1,6 +1,6 @@
 /*
  * check_name: look-ups of the names of peers: in threads, one at a time, again after a while; what
- * stays if one fails, or comes too late. getaddrinfo(3) is this program's own.
+ * stays if one fails. getaddrinfo(3) is this program's own.
  */
 #include "upstream/name.h"
 
@@ -13,6 +13,7 @@
 
 enum { FOUND = NAME_ADDRS + 2, WEEK_S = 7 * 86400 };
 
+static const struct site_peer app = { .name = SLICE_LIT("app.internal:8080") };
 static struct offload *offload;
 static struct name name;
 static sem_t entered, leave; /* of a look-up */
@@ -67,12 +68,11 @@ UNIT_SETUP(setup)
 	sem_init(&entered, 0, 0);
 	sem_init(&leave, 0, 0);
 	log_tell(on_line);
-	name_init(&name, offload, SLICE("app.internal:8080"), on_change);
+	name_init(&name, offload, &app, on_change);
 }
 
 UNIT_TEARDOWN(teardown)
 {
-	name_fini(&name);
 	offload_free(&offload);
 	log_tell(NULL);
 }
@@ -168,13 +168,17 @@ TEST(never_found)
 	ck_assert_uint_eq(name.n, NAME_ADDRS);
 }
 
-/* The job outlives the name. */
-TEST(gone_meanwhile)
+/* An address is its own, and never looked up. */
+TEST(address)
 {
-	name_want(&name);
-	sem_wait(&entered);
-	name_fini(&name);
-	finish();
-	ck_assert_uint_eq(changes, 0);
-	ck_assert_uint_eq(name.n, 0);
+	struct site_peer numeric = { .name = SLICE_LIT("127.0.0.1:80") };
+	struct name one;
+
+	ck_assert_ptr_null(addr_parse("127.0.0.1:80", &numeric.addr));
+	name_init(&one, offload, &numeric, on_change);
+	wait_s(WEEK_S);
+	name_want(&one);
+	ck_assert_uint_eq(offload_pending(offload), 0);
+	ck_assert_uint_eq(one.n, 1);
+	ck_assert_uint_eq(addr_port(&one.addrs[0]), 80);
 }

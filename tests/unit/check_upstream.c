@@ -87,8 +87,8 @@ UNIT_TEARDOWN(teardown)
 {
 	link_leave(&turn, false);
 	ck_assert_int_eq(loop_turn(&loop, 0), 0); /* frees the link */
-	upstreams_free(&all);
 	offload_free(&offload);
+	upstreams_free(&all);
 }
 
 static void ask_early(int rc)
