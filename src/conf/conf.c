@@ -85,6 +85,11 @@ const struct conf_location *conf_location_of(const struct conf_server *s, const 
 	return best;
 }
 
+const struct conf_scope *conf_scope(const struct conf_server *s, unsigned i)
+{
+	return i == 0 ? &s->scope : &s->locations[i - 1].scope;
+}
+
 const char *conf_upload_dir(const struct conf_server *s, unsigned i, const struct conf_pos **at)
 {
 	*at = i == 0 ? &s->upload_dir_at : &s->locations[i - 1].upload_dir_at;

@@ -287,6 +287,9 @@ unsigned conf_default_server(const struct conf *conf);
 /* The location of s with the longest title that a path or its prefix has; NULL: none. */
 const struct conf_location *conf_location_of(const struct conf_server *s, const char *path);
 
+/* The settings of s (i 0), or of its location i - 1. */
+const struct conf_scope *conf_scope(const struct conf_server *s, unsigned i);
+
 /* The upload-dir of s (i 0), or of its location i - 1, and its line; "" or NULL: none. */
 const char *conf_upload_dir(const struct conf_server *s, unsigned i, const struct conf_pos **at);
 

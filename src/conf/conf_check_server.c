@@ -330,14 +330,12 @@ static void check_locations(struct conf_server *s, struct conf_faults *faults)
 /* True if an application, and no file, answers for some location. */
 static bool is_proxied(const struct conf_server *s)
 {
-	const struct conf_scope *p = &s->scope;
+	bool any = false;
 
-	for (unsigned i = 0; p->proxy.n == 0 || p->proxy_after == PROXY_AFTER_FILES; i++) {
-		if (i == s->nlocations)
-			return false;
-		p = &s->locations[i].scope;
-	}
-	return true;
+	for (unsigned i = 0; i <= s->nlocations; i++)
+		any |= conf_scope(s, i)->proxy.n > 0 &&
+		       conf_scope(s, i)->proxy_after != PROXY_AFTER_FILES;
+	return any;
 }
 
 static void check_root(struct conf *conf, const struct conf_server *s, struct conf_faults *faults)

@@ -140,14 +140,6 @@ static void check_circle(const struct warner *w, const struct conf_server *s,
 	}
 }
 
-/* The i-th scope of s: its own, then those of its locations; NULL: none. */
-static const struct conf_scope *nth_scope(const struct conf_server *s, unsigned i)
-{
-	if (i > s->nlocations)
-		return NULL;
-	return i == 0 ? &s->scope : &s->locations[i - 1].scope;
-}
-
 /* Keys that others need for an effect. */
 struct uses {
 	bool returns, redirects, passwords, rates, paces;
@@ -155,10 +147,10 @@ struct uses {
 
 static void look_at_server(struct uses *u, const struct conf_server *s)
 {
-	const struct conf_scope *p;
-
 	u->redirects |= *s->redirect_file != '\0';
-	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++) {
+	for (unsigned i = 0; i <= s->nlocations; i++) {
+		const struct conf_scope *p = conf_scope(s, i);
+
 		u->returns |= p->returned != 0;
 		u->redirects |= *p->redirect != '\0';
 		u->passwords |= *p->auth_basic_file != '\0';
@@ -281,7 +273,6 @@ static void check_location(
 
 static void warn_of_server(const struct warner *w, const struct conf_server *s)
 {
-	const struct conf_scope *p;
 	struct uses u = { 0 };
 
 	check_redirect(w, &s->scope, "/");
@@ -291,8 +282,8 @@ static void warn_of_server(const struct warner *w, const struct conf_server *s)
 	check_sendfile(w, &s->scope);
 	check_circle(w, s, &s->scope, "/");
 	look_at_server(&u, s);
-	for (unsigned i = 0; (p = nth_scope(s, i)) != NULL; i++)
-		tell_lonely(w, p, &u);
+	for (unsigned i = 0; i <= s->nlocations; i++)
+		tell_lonely(w, conf_scope(s, i), &u);
 	check_files(w, s->files, s->nfiles);
 	check_log(w, &s->log);
 	if (*s->strict_transport_security != '\0' && conf_https(w->conf) == NULL &&

@@ -49,9 +49,8 @@ static void warn_of_servers(const struct conf *conf)
 
 		if (i > 0 && s->at.file == s[-1].at.file && s->at.line == s[-1].at.line)
 			continue; /* of one ${host} */
-		warn_of_scope(&s->scope);
-		for (unsigned j = 0; j < s->nlocations; j++)
-			warn_of_scope(&s->locations[j].scope);
+		for (unsigned j = 0; j <= s->nlocations; j++)
+			warn_of_scope(conf_scope(s, j));
 	}
 }
 

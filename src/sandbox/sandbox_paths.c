@@ -129,14 +129,10 @@ static void of_server(struct way *w, const struct conf_server *s, unsigned wante
 
 	if (wanted & SANDBOX_ROOTS)
 		sandbox_paths_go(w, s->root);
-	if (wanted & SANDBOX_PASSWORDS)
-		sandbox_paths_go(w, s->scope.auth_basic_file);
-	for (unsigned i = 0; i < s->nlocations; i++) {
-		if (wanted & SANDBOX_ROOTS)
-			sandbox_paths_go(w, s->locations[i].root);
-		if (wanted & SANDBOX_PASSWORDS)
-			sandbox_paths_go(w, s->locations[i].scope.auth_basic_file);
-	}
+	for (unsigned i = 0; wanted & SANDBOX_ROOTS && i < s->nlocations; i++)
+		sandbox_paths_go(w, s->locations[i].root);
+	for (unsigned i = 0; wanted & SANDBOX_PASSWORDS && i <= s->nlocations; i++)
+		sandbox_paths_go(w, conf_scope(s, i)->auth_basic_file);
 	for (unsigned i = 0; wanted & SANDBOX_UPLOADS && i <= s->nlocations; i++) {
 		const char *dir = conf_upload_dir(s, i, &at);
 
@@ -148,10 +144,10 @@ static void of_server(struct way *w, const struct conf_server *s, unsigned wante
 
 bool sandbox_paths_links_of(const struct conf_server *s)
 {
-	bool any = s->scope.follow_links == LINKS_ALL;
+	bool any = false;
 
-	for (unsigned i = 0; i < s->nlocations; i++)
-		any |= s->locations[i].scope.follow_links == LINKS_ALL;
+	for (unsigned i = 0; i <= s->nlocations; i++)
+		any |= conf_scope(s, i)->follow_links == LINKS_ALL;
 	return any;
 }
 
@@ -182,12 +178,9 @@ unsigned sandbox_proxies(const struct conf *conf, sandbox_port_fn *fn, void *ctx
 {
 	unsigned needs = 0;
 
-	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers;
-		s++) {
-		needs |= of_proxy(&s->scope.proxy, fn, ctx);
-		for (unsigned i = 0; i < s->nlocations; i++)
-			needs |= of_proxy(&s->locations[i].scope.proxy, fn, ctx);
-	}
+	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers; s++)
+		for (unsigned i = 0; i <= s->nlocations; i++)
+			needs |= of_proxy(&conf_scope(s, i)->proxy, fn, ctx);
 	return needs;
 }
 

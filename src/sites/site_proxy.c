@@ -4,27 +4,10 @@
  */
 #include "sites/site_maker.h"
 
-#include <ctype.h>
-
 #include "conf/conf_check.h"
 #include "http/authority.h"
 
 /* --- addresses -------------------------------------------------------------------------------- */
-
-enum { HOST_MAX = 253 }; /* RFC 1035, 2.3.4, without the final dot */
-
-/* A number would be an address in an old form, which getaddrinfo(3) accepts. */
-static bool is_host(struct slice s)
-{
-	bool letter = false;
-
-	for (size_t i = 0; i < s.n; i++) {
-		if (!isalnum((unsigned char)s.p[i]) && strchr("-_.", s.p[i]) == NULL)
-			return false;
-		letter |= isalpha((unsigned char)s.p[i]) != 0;
-	}
-	return letter && s.n <= HOST_MAX && s.p[0] != '.' && s.p[0] != '-';
-}
 
 /* NULL, or the fault, a const string. addr->len is 0 for a name. */
 static const char *peer_parse(const char *text, struct addr *addr)
@@ -42,7 +25,9 @@ static const char *peer_parse(const char *text, struct addr *addr)
 	addr->len = 0;
 	if (colon == NULL || text[0] == '[' || strchr(text, ':') != colon)
 		return why;
-	if (!is_host(slice_of(text, (size_t)(colon - text))))
+	/* A number would be an address in an old form, which getaddrinfo(3) accepts. */
+	if (authority_host(slice_of(text, (size_t)(colon - text))).n == 0 ||
+		text + strspn(text, "0123456789.") == colon)
 		return "neither an IPv4 address nor a host name before the port";
 	return addr_number(slice_str(colon + 1), UINT16_MAX) > 0
 		       ? NULL
