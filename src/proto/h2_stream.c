@@ -193,13 +193,9 @@ static void stream_interim(
 static void say_continue(struct h2_stream *s)
 {
 	struct h2d_req *req = &s->req;
-	const struct field *f;
 
 	if (s->continued || s->share.came > 0 || s->peer_done ||
-		(!req_body_flows(req) && !req_body_duplex(req)))
-		return;
-	f = field_find(req->fields, req->nfields, SLICE("expect"));
-	if (f == NULL || !slice_ieq(f->value, SLICE("100-continue")))
+		(!req_body_flows(req) && !req_body_duplex(req)) || !req_expects_continue(req))
 		return;
 	s->continued = true;
 	stream_interim(req, 100, NULL, 0);

@@ -21,3 +21,12 @@ int req_field_add(struct h2d_req *req, struct slice name, struct slice value);
  * unchanged.
  */
 int req_field_join_cookies(struct h2d_req *req);
+
+/* True if the client waits for 100 before it sends the body (RFC 9110, 10.1.1). */
+static inline bool req_expects_continue(const struct h2d_req *req)
+{
+	const struct field *f = field_find(req->fields, req->nfields, SLICE("expect"));
+
+	return f != NULL && req->has_body && slice_ieq(f->value, SLICE("100-continue")) &&
+	       !slice_eq(req->protocol, SLICE("HTTP/1.0"));
+}

@@ -1,12 +1,21 @@
 /*
- * exchange: see exchange.h. Nothing is sent twice but a request without a body whose method is
- * idempotent (RFC 9110, 9.2.2), and once; what no peer has got may go to any.
+ * exchange: see exchange.h. It sends the head of the request, then the pieces of its body from the
+ * request's queue, with frames if chunked (RFC 9112, 7.1). Credit is given back when a piece is
+ * sent, so a slow peer slows the client down. Nothing is sent twice but a request without a body
+ * whose method is idempotent (RFC 9110, 9.2.2), and once; what no peer has got may go to any.
  */
 #include "upstream/exchange.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "request/req_field.h"
 
 enum {
 	EXPECT_MS = 1000,    /* a peer that ignores "expect: 100-continue" gets the body then */
@@ -27,18 +36,13 @@ void exchange_go(struct exchange *x, enum exchange_state state)
 	STATES_STEP(&exchange_states, x->state, state);
 }
 
-void exchange_drop_piece(struct exchange *x)
+static void exchange_drop_piece(struct exchange *x)
 {
 	if (x->piece == NULL)
 		return;
 	x->req->stream->consume(x->req, x->piece->n);
 	body_pieces_free(x->piece);
 	x->piece = NULL;
-}
-
-static bool exchange_has_link(const struct exchange *x)
-{
-	return x->state >= EXCHANGE_CONNECT && x->state <= EXCHANGE_TUNNEL;
 }
 
 void exchange_leave(struct exchange *x, bool good, enum exchange_state state)
@@ -49,6 +53,114 @@ void exchange_leave(struct exchange *x, bool good, enum exchange_state state)
 	link_leave(&x->turn, good);
 	timer_disarm(&x->req->env->loop->wheel, &x->timer);
 	loop_cancel(&x->flush);
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+void exchange_wait(struct exchange *x)
+{
+	struct wheel *wheel = &x->req->env->loop->wheel;
+	bool sends = x->out[0].n + x->out[1].n + x->out[2].n > 0;
+
+	if (x->state == EXCHANGE_TUNNEL)
+		timer_arm(wheel, &x->timer, clock_ms() + TUNNEL_MS);
+	else if (x->state == EXCHANGE_HEAD && x->expects)
+		timer_arm(wheel, &x->timer, clock_ms() + EXPECT_MS);
+	else if (sends || x->later ||
+		 (x->state == EXCHANGE_HEAD && (x->ended || x->deaf || x->req->upgrade.n > 0)))
+		timer_arm(wheel, &x->timer, clock_ms() + x->proxy->silence_ms);
+	else /* the client is waited for */
+		timer_disarm(wheel, &x->timer);
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+/* The last chunk, and the trailers. */
+static struct slice last_chunk(struct exchange *x)
+{
+	const struct trailers *t = x->req->trailers;
+	char *p = t != NULL ? arena_alloc(&x->req->arena, sizeof(x->frame) + t->size) : x->frame;
+	char *at;
+
+	if (p == NULL) { /* trailers may be dropped (RFC 9110, 6.5.1) */
+		t = NULL;
+		p = x->frame;
+	}
+	at = p;
+	at += sprintf(at, "%s0\r\n", x->begun ? "\r\n" : "");
+	for (unsigned i = 0; t != NULL && i < t->n; i++)
+		if (ask_passes(x, &t->v[i], true))
+			at += sprintf(at, "%.*s: %.*s\r\n", SLICE_ARG(t->v[i].name),
+				SLICE_ARG(t->v[i].value));
+	at += sprintf(at, "\r\n");
+	return slice_of(p, (size_t)(at - p));
+}
+
+/* The next piece, or the end, goes to out. */
+static void exchange_next(struct exchange *x)
+{
+	struct body_queue *q = &x->req->body_queue;
+
+	if (x->ended || x->req->body_state != REQ_BODY_DRAWN)
+		return;
+	x->piece = body_queue_take(q);
+	if (x->piece != NULL) {
+		x->out[2] = slice_of(x->piece->bytes, x->piece->n);
+		if (x->chunked)
+			x->out[1] =
+				slice_of(x->frame, (size_t)sprintf(x->frame, "%s%zx\r\n",
+							   x->begun ? "\r\n" : "", x->piece->n));
+		x->begun = true;
+	} else if (q->ended) {
+		x->ended = true;
+		if (x->chunked)
+			x->out[1] = last_chunk(x);
+		else if (x->state == EXCHANGE_TUNNEL)
+			shutdown(x->turn.link->watch.fd, SHUT_WR);
+	}
+}
+
+/* n bytes were sent. */
+static void exchange_sent(struct exchange *x, size_t n)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		size_t some = n < x->out[i].n ? n : x->out[i].n;
+
+		slice_skip(&x->out[i], some);
+		n -= some;
+	}
+}
+
+void exchange_send(struct exchange *x)
+{
+	ssize_t n = 0;
+
+	while (!x->deaf) {
+		struct iovec v[3];
+		struct msghdr msg = { .msg_iov = v, .msg_iovlen = 3 };
+
+		if (x->out[2].n == 0) {
+			exchange_drop_piece(x);
+			exchange_next(x);
+		}
+		if (x->out[0].n + x->out[1].n + x->out[2].n == 0)
+			break;
+		for (unsigned i = 0; i < 3; i++)
+			v[i] = (struct iovec){ (void *)(uintptr_t)x->out[i].p, x->out[i].n };
+		n = sendmsg(x->turn.link->watch.fd, &msg, MSG_NOSIGNAL);
+		if (n < 0)
+			break;
+		exchange_sent(x, (size_t)n);
+	}
+	/* A peer that has answered early may take no more: its answer can still be read. */
+	if (n < 0 && errno != EAGAIN) {
+		x->deaf = true;
+		x->out[0].n = x->out[1].n = x->out[2].n = 0;
+		exchange_drop_piece(x);
+		if (x->begun) /* else another link may want it */
+			req_body_over(x->req);
+	}
+	exchange_wait(x);
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
@@ -70,38 +182,33 @@ static bool exchange_may_retry(const struct exchange *x)
 	       x->req->upgrade.n == 0 && is_idempotent(x->req->method);
 }
 
+void exchange_give_up(struct exchange *x)
+{
+	exchange_leave(x, false, EXCHANGE_OVER);
+	reply_later(x->req, ERR_UPSTREAM_QUEUE, 1000);
+}
+
 void exchange_join(struct exchange *x)
 {
 	timer_arm(&x->req->env->loop->wheel, &x->timer, clock_ms() + x->proxy->connect_ms);
 	x->turn.careful = x->req->has_body || !is_idempotent(x->req->method);
-	if (!link_ask(&x->turn)) {
-		exchange_leave(x, false, EXCHANGE_OVER);
-		reply_later(x->req, ERR_UPSTREAM_QUEUE, 1000);
-	}
-}
-
-static void exchange_retry(struct exchange *x)
-{
-	bool connected = x->state == EXCHANGE_HEAD;
-
-	x->retried |= connected;
-	x->turn.fresh = connected;
-	if (connected) /* by now the same peer may be another process */
-		x->turn.tried = 0;
-	exchange_leave(x, false, EXCHANGE_LINE);
-	exchange_join(x);
+	if (!link_ask(&x->turn))
+		exchange_give_up(x);
 }
 
 void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 {
 	struct h2d_req *req = x->req;
+	struct link *link = x->turn.link;
+	bool connected = x->state != EXCHANGE_CONNECT;
 	bool again = err != ERR_UPSTREAM_TIMEOUT && exchange_may_retry(x);
-	/* A link that was idle may have had its end on the way. */
-	bool counts = !(again && x->turn.link->used);
 
-	if (counts && x->turn.link != NULL)
-		link_counts(x->turn.link, err);
-	if (counts && exchange_has_link(x))
+	if (!connected && link != NULL)
+		link_fails(link);
+	/* A link that was idle may have had its end on the way. */
+	if (!again || !link->used) {
+		if (link != NULL)
+			link_counts(link, err);
 		log_peer(LEVEL_WARN, "upstream %.*s: %s%s%s: %.*s %.*s; %s",
 			SLICE_ARG(link_name(&x->turn)), err->text, why != NULL ? ": " : "",
 			why != NULL ? why : "", SLICE_ARG(req->method_text),
@@ -110,8 +217,14 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 			again              ? "trying again"
 			: req->reply.ready ? "cutting the response off"
 					   : "replying with an error");
+	}
 	if (again) {
-		exchange_retry(x);
+		x->retried |= connected;
+		x->turn.fresh = connected;
+		if (connected) /* by now the same peer may be another process */
+			x->turn.tried = 0;
+		exchange_leave(x, false, EXCHANGE_LINE);
+		exchange_join(x);
 		return;
 	}
 	COUNT(upstream_failures, 1);
@@ -124,22 +237,4 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 	reply_no_fields(&req->reply);
 	body_none(&req->reply.body);
 	reply_error(req, err->status);
-}
-
-/* --- time ------------------------------------------------------------------------------------- */
-
-void exchange_wait(struct exchange *x)
-{
-	struct wheel *wheel = &x->req->env->loop->wheel;
-	bool sends = x->out[0].n + x->out[1].n + x->out[2].n > 0;
-
-	if (x->state == EXCHANGE_TUNNEL)
-		timer_arm(wheel, &x->timer, clock_ms() + TUNNEL_MS);
-	else if (x->state == EXCHANGE_HEAD && x->expects)
-		timer_arm(wheel, &x->timer, clock_ms() + EXPECT_MS);
-	else if (sends || x->later ||
-		 (x->state == EXCHANGE_HEAD && (x->ended || x->deaf || x->req->upgrade.n > 0)))
-		timer_arm(wheel, &x->timer, clock_ms() + x->proxy->silence_ms);
-	else /* the client is waited for */
-		timer_disarm(wheel, &x->timer);
 }

@@ -1,7 +1,6 @@
 /*
- * exchange: one request to an application and its response. exchange.c moves it from state to
- * state; exchange_out.c sends the request, exchange_in.c takes the response; ask.c makes the
- * request's head; proxy.c, the handler, knows them all.
+ * exchange: one request to an application and its response. ask.c makes the head of the request,
+ * exchange.c sends it; proxy.c, the handler, takes the response.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ enum exchange_state {
 };
 extern const struct states exchange_states;
 
-struct exchange_buf; /* exchange_in.c */
+struct exchange_buf; /* proxy.c */
 
 struct exchange {
 	struct h2d_req *req;
@@ -59,15 +58,17 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why);
 
 /* Waits for a link, or replies. */
 void exchange_join(struct exchange *x);
-
-/* Drops the piece of the body that is being sent, and gives its credit back. */
-void exchange_drop_piece(struct exchange *x);
+/* There is no link for it now: replies. */
+void exchange_give_up(struct exchange *x);
 
 /* The link is no longer needed, or was lost. */
 void exchange_leave(struct exchange *x, bool good, enum exchange_state state);
 
 /* The peer has its time from now on, while it is waited for. */
 void exchange_wait(struct exchange *x);
+
+/* Sends what can be sent. */
+void exchange_send(struct exchange *x);
 
 /* ask.c: the head of the request, in its arena; p NULL when memory is out. */
 struct slice ask_head(const struct exchange *x);
@@ -77,17 +78,3 @@ bool ask_passes(const struct exchange *x, const struct field *f, bool names);
 
 /* ask.c: true if all readers of the target find the location whose rules were met. */
 bool ask_may_pass(const struct h2d_req *req);
-
-/* exchange_out.c */
-
-void exchange_out_begin(struct exchange *x);
-/* Sends what can be sent. */
-void exchange_send(struct exchange *x);
-
-/* exchange_in.c */
-
-void exchange_in_begin(struct exchange *x);
-/* Takes the response's head, if it is complete, and replies. */
-void exchange_read(struct exchange *x);
-/* The request is gone. */
-void exchange_in_end(struct exchange *x);

@@ -1,60 +1,347 @@
 /*
- * proxy: the handler of locations with a proxy (key proxy): it begins an exchange with the request,
- * and hands on what happens to it: a link, its events, the body, time. Called by the request core.
+ * proxy: the handler of locations with a proxy (key proxy). It begins an exchange with the request,
+ * hands on what happens to it, and takes the response: bytes are read when the protocol asks for
+ * content, into one buffer, which the connection's outq borrows. So a slow client stops the
+ * reading, and a response that waits for its peer has no buffer. Called by the request core.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
+#include "base/pool.h"
 #include "request/req_client.h"
+#include "request/req_field.h"
+#include "upstream/coded.h"
 #include "upstream/exchange.h"
 
-/* --- time ------------------------------------------------------------------------------------- */
+enum { BUF_BYTES = 32 << 10, BUFS_KEPT = 32 };
 
-static void proxy_fires(struct timer *t)
+struct exchange_buf {
+	struct ref ref;
+	uint8_t bytes[BUF_BYTES];
+};
+
+static struct pool bufs = { .size = sizeof(struct exchange_buf), .keep = BUFS_KEPT };
+
+static void buf_release(struct ref *ref)
+{
+	pool_put(&bufs, ref);
+}
+
+static void drop_buf(struct exchange *x)
+{
+	if (x->buf != NULL)
+		ref_put(&x->buf->ref);
+	x->buf = NULL;
+	x->at = x->n = 0;
+}
+
+/* Reads into the buffer, of which nothing is unread. 1; 0: nothing for now; -1: the end;
+ * -2: an error (errno). */
+static int receive(struct exchange *x)
+{
+	ssize_t n;
+
+	if (!x->readable)
+		return 0;
+	if (x->buf != NULL && x->buf->ref.count > 1) /* the outq still has some of it */
+		drop_buf(x);
+	if (x->buf == NULL) {
+		x->buf = pool_get(&bufs);
+		if (x->buf == NULL)
+			return -2;
+		ref_init(&x->buf->ref, buf_release);
+	}
+	x->at = x->n = 0;
+	n = recv(x->turn.link->watch.fd, x->buf->bytes, BUF_BYTES, 0);
+	if (n == 0)
+		return -1;
+	if (n < 0)
+		return errno == EAGAIN ? (x->readable = false, 0) : -2;
+	x->n = (size_t)n;
+	/* An event tells when there is more (epoll(7), question 9). */
+	x->readable = x->n == BUF_BYTES || x->ends;
+	return 1;
+}
+
+static enum response_found exchange_parse(struct exchange *x, struct slice *piece)
+{
+	const uint8_t *data = x->buf->bytes + x->at;
+	enum response_found found = response_next(&x->in, &data, x->buf->bytes + x->n, piece);
+
+	x->at = (size_t)(data - x->buf->bytes);
+	return found;
+}
+
+/* The response is complete; content may wait for the client. */
+static void exchange_over(struct exchange *x)
+{
+	const struct h2d_req *req = x->req;
+	/* The last byte may come before the end. What came after DRAWN was dropped. */
+	bool ended = x->ended || (req->body_state == REQ_BODY_DRAWN && req->body_queue.n == 0 &&
+					 req->record.bytes_in == req->body_length);
+	bool whole = ended && !x->deaf && !x->ends && x->out[0].n + x->out[1].n + x->out[2].n == 0;
+
+	if (x->at < x->n)
+		log_peer(LEVEL_WARN,
+			"upstream %.*s: bytes behind a response; closing the connection",
+			SLICE_ARG(link_name(&x->turn)));
+	/* readable: more may be in the socket, of which no event would tell an idle link. */
+	exchange_leave(x, whole && x->in.keep && x->at == x->n && !x->readable, EXCHANGE_OVER);
+}
+
+/* Makes content of what was read: pieces are moved together. */
+static void decode(struct exchange *x)
+{
+	for (;;) {
+		struct slice piece;
+
+		switch (exchange_parse(x, &piece)) {
+		case RESPONSE_DATA:
+			if (x->content.n == 0)
+				x->content.p = piece.p;
+			else
+				memmove((char *)(uintptr_t)x->content.p + x->content.n, piece.p,
+					piece.n);
+			x->content.n += piece.n;
+			break;
+		case RESPONSE_END:
+			exchange_over(x);
+			return;
+		case RESPONSE_FAULT:
+			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
+			return;
+		default:
+			return;
+		}
+	}
+}
+
+/* The connection ended, or failed: more of receive(). */
+static void exchange_lost(struct exchange *x, int more)
+{
+	int error = errno;
+
+	if (more == -1 && response_eof(&x->in) == RESPONSE_END)
+		exchange_over(x);
+	else
+		exchange_fail(x, ERR_UPSTREAM_RESET, more == -1 ? x->in.fault : strerror(error));
+}
+
+/* --- content ---------------------------------------------------------------------------------- */
+
+static ssize_t content_ready(struct body *b, size_t want)
+{
+	struct exchange *x = b->src;
+
+	x->later = false;
+	while (x->content.n == 0 && (x->state == EXCHANGE_CONTENT || x->state == EXCHANGE_TUNNEL)) {
+		int more = receive(x);
+
+		if (more > 0) {
+			decode(x);
+		} else if (more < 0) {
+			exchange_lost(x, more);
+		} else {
+			x->later = true;
+			drop_buf(x);
+			exchange_wait(x);
+			return BODY_LATER;
+		}
+	}
+	if (x->content.n > 0) {
+		exchange_wait(x);
+		return (ssize_t)(x->content.n < want ? x->content.n : want);
+	}
+	req_body_over(x->req);
+	if (x->state == EXCHANGE_BROKEN)
+		return BODY_FAILED;
+	b->left = 0;
+	return 0;
+}
+
+static int content_emit(struct body *b, size_t n, struct outq *q)
+{
+	struct exchange *x = b->src;
+	const char *p = x->content.p;
+
+	slice_skip(&x->content, n);
+	if (b->left != BODY_UNKNOWN)
+		b->left -= n;
+	if (b->left == 0)
+		req_body_over(x->req);
+	return outq_borrow(q, p, n, &x->buf->ref);
+}
+
+static const struct trailers *content_trailers(const struct body *b)
+{
+	const struct exchange *x = b->src;
+
+	return x->in.trailers;
+}
+
+static const struct body_ops content_ops = {
+	.name = "proxy",
+	.ready = content_ready,
+	.emit = content_emit,
+	.trailers = content_trailers,
+};
+
+/* --- the head --------------------------------------------------------------------------------- */
+
+/* A client of extended CONNECT has sent no key (RFC 8441, 5.1). */
+static bool is_of_handshake(const struct exchange *x, struct slice name)
+{
+	return x->in.status == 101 && slice_eq(x->req->method_text, SLICE("CONNECT")) &&
+	       slice_eq(name, SLICE("sec-websocket-accept"));
+}
+
+/* False: memory is out. */
+static bool take_fields(struct exchange *x)
+{
+	for (unsigned i = 0; i < x->in.nfields; i++)
+		if (!is_of_handshake(x, x->in.fields[i].name) &&
+			reply_set(x->req, x->in.fields[i].name, x->in.fields[i].value) < 0)
+			return false;
+	return true;
+}
+
+/* The protocols are switched: what the client sends from now on is for the peer. */
+static void open_tunnel(struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+
+	exchange_go(x, EXCHANGE_TUNNEL);
+	x->ended = false;
+	req->upgrade = x->in.upgrade;
+	req->body_queue.ended = false;
+	req->body_left = UINT64_MAX;
+	req->stream->tunnel(req);
+	req_body_draw(req);
+	loop_at_turn_end(req->env->loop, &x->flush); /* some of it may be there */
+}
+
+static void exchange_answer(struct exchange *x)
+{
+	struct h2d_req *req = x->req;
+	struct body *b = &req->reply.body;
+	int status = x->in.status;
+
+	link_counts(x->turn.link, NULL);
+	if (!take_fields(x)) {
+		exchange_leave(x, false, EXCHANGE_OVER);
+		reply_no_fields(&req->reply);
+		reply_error(req, ERR_NO_MEMORY->status);
+		return;
+	}
+	*b = (struct body){ .ops = &content_ops, .req = req, .left = x->in.length, .src = x };
+	if (status == 101) {
+		open_tunnel(x);
+		status = 200;
+	} else {
+		exchange_go(x, EXCHANGE_CONTENT);
+	}
+	/* The protocol needs to know whether the body goes on. */
+	decode(x);
+	if (x->state == EXCHANGE_BROKEN)
+		return;
+	coded_begin(req, status);
+	/* A client that still waits for 100 keeps its body. */
+	if (x->state <= EXCHANGE_TUNNEL && !x->expects && req_body_lasts(req))
+		reply_send_duplex(req, status);
+	else
+		reply_send(req, status);
+	if (x->state == EXCHANGE_TUNNEL && req->reply.status / 100 == 5)
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "response headers too long");
+}
+
+static void pass_interim(struct exchange *x)
+{
+	unsigned n = x->in.nfields;
+
+	if (x->in.status == 100) {
+		if (x->expects && x->req->upgrade.n == 0)
+			req_body_draw(x->req);
+		x->expects = false;
+		exchange_send(x);
+		return;
+	}
+	x->req->stream->interim(x->req, x->in.status, x->in.fields,
+		n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
+}
+
+static void exchange_read(struct exchange *x)
+{
+	struct slice piece;
+
+	while (x->state == EXCHANGE_HEAD) {
+		int more = x->at < x->n ? 1 : receive(x);
+
+		if (more == 0) {
+			drop_buf(x);
+			return;
+		}
+		if (more < 0) {
+			exchange_lost(x, more);
+			return;
+		}
+		exchange_wait(x);
+		switch (exchange_parse(x, &piece)) {
+		case RESPONSE_INTERIM:
+			pass_interim(x);
+			break;
+		case RESPONSE_HEAD:
+			if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
+				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
+			else if (x->in.status / 100 == 2 &&
+				 slice_eq(x->req->method_text, SLICE("CONNECT")))
+				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
+			else
+				exchange_answer(x);
+			break;
+		case RESPONSE_FAULT:
+			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void on_time(struct timer *t)
 {
 	struct exchange *x = LIST_ENTRY(t, struct exchange, timer);
 
 	if (x->state == EXCHANGE_LINE) {
-		exchange_leave(x, false, EXCHANGE_OVER);
-		reply_later(x->req, ERR_UPSTREAM_QUEUE, 1000);
+		exchange_give_up(x);
 	} else if (x->state == EXCHANGE_HEAD && x->expects) {
 		x->expects = false;
 		req_body_draw(x->req);
 		exchange_send(x);
 	} else {
-		if (x->state == EXCHANGE_CONNECT)
-			link_fails(x->turn.link);
 		exchange_fail(x, ERR_UPSTREAM_TIMEOUT, NULL);
 	}
 }
 
-/* --- the link --------------------------------------------------------------------------------- */
-
-static void proxy_connected(struct exchange *x)
+/* The link is connected. */
+static void exchange_begin(struct exchange *x)
 {
+	struct h2d_req *req = x->req;
+
 	exchange_go(x, EXCHANGE_HEAD);
-	exchange_out_begin(x);
-	exchange_in_begin(x);
-	if (!x->expects && x->req->upgrade.n == 0)
-		req_body_draw(x->req);
+	x->out[0] = x->head;
+	x->deaf = x->ended = false;
+	drop_buf(x);
+	x->readable = x->ends = false;
+	response_begin(&x->in, &req->arena,
+		(struct response_to){
+			.head = req->method == H2D_HEAD, .upgrade = req->upgrade.n > 0 });
+	if (!x->expects && req->upgrade.n == 0)
+		req_body_draw(req);
 	exchange_send(x);
-}
-
-/* False: it is not connected, or not yet. */
-static bool proxy_connects(struct exchange *x)
-{
-	int rc = x->turn.link->used ? 0 : link_connected(x->turn.link);
-
-	if (rc == -EINPROGRESS)
-		return false;
-	if (rc < 0) {
-		link_fails(x->turn.link);
-		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(-rc));
-		return false;
-	}
-	proxy_connected(x);
-	return true;
 }
 
 static void on_link(struct link_turn *t)
@@ -62,19 +349,24 @@ static void on_link(struct link_turn *t)
 	struct exchange *x = LIST_ENTRY(t, struct exchange, turn);
 
 	exchange_go(x, EXCHANGE_CONNECT);
-	if (t->link != NULL)
-		proxy_connects(x);
-	else
+	if (t->link == NULL)
 		exchange_fail(x, ERR_UPSTREAM_CONNECT, errno != 0 ? strerror(errno) : NULL);
+	else if (t->link->used)
+		exchange_begin(x);
 }
 
 static void on_event(struct link_turn *t, uint32_t events)
 {
 	struct exchange *x = LIST_ENTRY(t, struct exchange, turn);
+	int error = x->state == EXCHANGE_CONNECT ? link_error(t->link) : 0;
 
-	if (x->state == EXCHANGE_CONNECT && !proxy_connects(x))
+	if (error != 0) {
+		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(error));
 		return;
-	if (events & EPOLLOUT)
+	}
+	if (x->state == EXCHANGE_CONNECT)
+		exchange_begin(x);
+	else if (events & EPOLLOUT)
 		exchange_send(x);
 	if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
 		return;
@@ -85,8 +377,6 @@ static void on_event(struct link_turn *t, uint32_t events)
 	else if (x->later)
 		req_resume(x->req);
 }
-
-/* --- the request ------------------------------------------------------------------------------ */
 
 static void on_flush(struct task *t)
 {
@@ -104,13 +394,7 @@ static void on_body(struct h2d_req *req)
 
 static const struct req_hook hook = { .duplex = true, .body = on_body };
 
-static bool expects_continue(const struct h2d_req *req)
-{
-	const struct field *f = field_find(req->fields, req->nfields, SLICE("expect"));
-
-	return f != NULL && req->has_body && slice_ieq(f->value, SLICE("100-continue")) &&
-	       !slice_eq(req->protocol, SLICE("HTTP/1.0"));
-}
+/* --- the handler ------------------------------------------------------------------------------ */
 
 static void start(struct h2d_req *req, void *state)
 {
@@ -119,21 +403,19 @@ static void start(struct h2d_req *req, void *state)
 	x->req = req;
 	x->proxy = req->location->proxy;
 	x->chunked = req->has_body && req->body_length == BODY_UNKNOWN && req->upgrade.n == 0;
-	x->expects = expects_continue(req);
-	timer_init(&x->timer, proxy_fires);
+	x->expects = req_expects_continue(req);
+	timer_init(&x->timer, on_time);
 	task_init(&x->flush, on_flush);
 	link_turn_init(&x->turn, req->env->upstreams, x->proxy, req_account(req));
 	x->turn.linked = on_link;
 	x->turn.event = on_event;
 	if (!ask_may_pass(req)) {
-		exchange_go(x, EXCHANGE_OVER);
 		req_fault(req, ERR_BAD_PATH);
 		reply_error(req, ERR_BAD_PATH->status);
 		return;
 	}
 	x->head = ask_head(x);
 	if (x->head.p == NULL) {
-		exchange_go(x, EXCHANGE_OVER);
 		reply_no_memory(req, req->head_size);
 		return;
 	}
@@ -150,7 +432,7 @@ static void gone(struct h2d_req *req, void *state)
 	(void)req;
 	if (x->state < EXCHANGE_OVER)
 		exchange_leave(x, false, EXCHANGE_OVER);
-	exchange_in_end(x);
+	drop_buf(x);
 }
 
 const struct h2d_handler upstream_handler = {

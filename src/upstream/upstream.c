@@ -135,17 +135,12 @@ fail:
 	return NULL;
 }
 
-int link_connected(const struct link *l)
+int link_error(const struct link *l)
 {
 	int error = 0;
 	socklen_t n = sizeof(error);
-	struct addr peer = { .len = sizeof(peer.storage) };
 
-	if (getsockopt(l->watch.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0)
-		return -errno;
-	if (error != 0)
-		return -error;
-	return getpeername(l->watch.fd, &peer.sa, &peer.len) == 0 ? 0 : -EINPROGRESS;
+	return getsockopt(l->watch.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
 }
 
 static void peer_counts(struct upstream_peer *p, const struct err *err)

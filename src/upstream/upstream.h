@@ -68,8 +68,8 @@ bool link_ask(struct link_turn *t);
  * without either. */
 void link_leave(struct link_turn *t, bool good);
 
-/* The error of a link that is connecting: 0 when it is connected, -EINPROGRESS: not yet. */
-int link_connected(const struct link *l);
+/* At the first event of a link: why it is not connected (errno); 0: it is. */
+int link_error(const struct link *l);
 
 /* The peer has answered (err NULL), or failed. */
 void link_counts(struct link *l, const struct err *err);
