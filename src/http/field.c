@@ -37,6 +37,28 @@ bool field_name_valid(struct slice name)
 	return name.n > 0;
 }
 
+bool field_is_hop(struct slice name)
+{
+	static const struct slice hops[] = { SLICE_LIT("connection"), SLICE_LIT("content-length"),
+		SLICE_LIT("keep-alive"), SLICE_LIT("proxy-connection"), SLICE_LIT("te"),
+		SLICE_LIT("trailer"), SLICE_LIT("transfer-encoding"), SLICE_LIT("upgrade") };
+
+	for (size_t i = 0; i < sizeof(hops) / sizeof(hops[0]); i++)
+		if (slice_eq(name, hops[i]))
+			return true;
+	return false;
+}
+
+bool field_among(struct slice name, const char *names)
+{
+	struct slice one;
+
+	do
+		one = slice_next_word(&names, " ");
+	while (one.n > 0 && !slice_eq(one, name));
+	return one.n > 0;
+}
+
 bool field_is_tchar(unsigned char c)
 {
 	return name_byte[c] || (c >= 'A' && c <= 'Z');
@@ -127,6 +149,16 @@ bool field_list_next(struct slice *rest, struct slice *element)
 			return true;
 		}
 	}
+	return false;
+}
+
+bool field_list_has(struct slice list, struct slice word)
+{
+	struct slice element;
+
+	while (field_list_next(&list, &element))
+		if (slice_ieq(element, word))
+			return true;
 	return false;
 }
 

@@ -18,6 +18,12 @@ const struct field *field_find(const struct field *fields, unsigned n, struct sl
 /* A lower-case token (RFC 9110, 5.6.2) of at least one byte. */
 bool field_name_valid(struct slice name);
 
+/* True for headers of one connection (RFC 9110, 7.6.1), and of the message's framing. */
+bool field_is_hop(struct slice name);
+
+/* True if name is one of names, a list with spaces. Not for each request. */
+bool field_among(struct slice name, const char *names);
+
 /* A byte of a token, upper case included. */
 bool field_is_tchar(unsigned char c);
 /* Bytes of the token that s begins with. */
@@ -34,6 +40,9 @@ struct slice field_trim(struct slice s);
  * off *rest into *element, white space trimmed. Empty elements are skipped. False at the end.
  */
 bool field_list_next(struct slice *rest, struct slice *element);
+
+/* True if such a list has that word, in any case. */
+bool field_list_has(struct slice list, struct slice word);
 
 /*
  * The value of the first cookie of that name, byte for byte, from the one cookie header (RFC 6265,

@@ -52,16 +52,6 @@ static bool adds_up(struct slice name)
 	       slice_eq(name, SLICE("set-cookie"));
 }
 
-static bool list_has(struct slice list, struct slice name)
-{
-	struct slice element;
-
-	while (field_list_next(&list, &element))
-		if (slice_ieq(element, name))
-			return true;
-	return false;
-}
-
 /*
  * Two headers vary are as good as one (RFC 9110, 5.3), but not for every cache. 1: the existing one
  * now has value, too; 0: there is none; -1: memory is out.
@@ -79,7 +69,7 @@ static int join_vary(struct h2d_req *req, struct slice value)
 	while (field_list_next(&value, &name)) {
 		char *both;
 
-		if (list_has(f->value, name))
+		if (field_list_has(f->value, name))
 			continue;
 		both = arena_printf(
 			&req->arena, "%.*s, %.*s", SLICE_ARG(f->value), SLICE_ARG(name));

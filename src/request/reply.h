@@ -17,12 +17,7 @@ enum {
 };
 
 /* Headers of which a response has one: the handler's, if it set it. */
-enum reply_said {
-#define REPLY_REFUSED(...)
-#define REPLY_REPLACED(said, name) REPLY_SAID_##said,
-#include "request/reply_field.def"
-	REPLY_SAIDS
-};
+enum reply_said { REPLY_SAID_DATE, REPLY_SAID_SERVER, REPLY_SAID_TYPE, REPLY_SAIDS };
 
 struct reply {
 	int status;
@@ -52,7 +47,7 @@ bool reply_room(struct h2d_req *req, unsigned n);
 /* Adds a header by reference: bytes that live until the request is gone. -1 when memory is out. */
 int reply_add(struct h2d_req *req, struct slice name, struct slice value);
 
-/* reply_add() that replaces one of which a response has one (reply_field.def). */
+/* reply_add() that replaces one of which a response has one (enum reply_said). */
 int reply_set(struct h2d_req *req, struct slice name, struct slice value);
 
 /* True if a handler may set it: a valid header (RFC 9110, 5.5) that is not the protocol's. */

@@ -1,28 +1,18 @@
 /*
- * reply_field: the headers of a response: those of a handler, h2d_reply_header(), and the type;
- * reply_field.def lists those that a handler may not set. Called by handlers, and by reply.c and
- * files/, which add others. Never sends.
+ * reply_field: the headers of a response: those of a handler, h2d_reply_header(), and the type.
+ * Called by handlers, and by reply.c and files/, which add others. Never sends.
  */
 #include "request/handler_call.h"
 
-static const struct slice refused[] = {
-#define REPLY_REFUSED(name) SLICE_LIT(name),
-#define REPLY_REPLACED(...)
-#include "request/reply_field.def"
-};
-
 static const struct slice replaced[REPLY_SAIDS] = {
-#define REPLY_REFUSED(...)
-#define REPLY_REPLACED(said, name) [REPLY_SAID_##said] = SLICE_LIT(name),
-#include "request/reply_field.def"
+	[REPLY_SAID_DATE] = SLICE_LIT("date"),
+	[REPLY_SAID_SERVER] = SLICE_LIT("server"),
+	[REPLY_SAID_TYPE] = SLICE_LIT("content-type"),
 };
 
 bool reply_field_valid(struct slice name, struct slice value)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (slice_eq(name, refused[i]))
-			return false;
-	return field_name_valid(name) && field_value_valid(value);
+	return !field_is_hop(name) && field_name_valid(name) && field_value_valid(value);
 }
 
 static __attribute__((cold, noinline)) bool reply_grow(struct h2d_req *req, unsigned n)

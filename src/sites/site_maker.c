@@ -203,29 +203,12 @@ void site_access_make(
 /* --- add-header and remove-header ------------------------------------------------------------- */
 
 /* Headers that h2d writes itself, so that a second one could contradict it. */
-static const char *const own_fields[] = { "accept-ranges", "allow", "connection",
-	"content-encoding", "content-length", "content-range", "content-type", "date", "etag",
-	"keep-alive", "last-modified", "location", "proxy-connection", "server", "te", "trailer",
-	"transfer-encoding", "upgrade", "www-authenticate" };
-
-/* Further headers of protocols. */
-static const char *const protocol_fields[] = { "sec-websocket-accept", "sec-websocket-protocol",
-	"sec-websocket-version", "upload-complete", "upload-length", "upload-limit",
-	"upload-offset" };
-
-/* Headers of a response that protect clients or caches. */
-static const char *const safe_fields[] = { "content-security-policy", "vary",
-	"x-content-type-options" };
-
-static bool is_among(struct slice name, const char *const *v, size_t n)
+static bool is_own(struct slice name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (slice_eq(name, slice_str(v[i])))
-			return true;
-	return false;
+	return field_is_hop(name) ||
+	       field_among(name, "accept-ranges allow content-encoding content-range content-type "
+				 "date etag last-modified location server www-authenticate");
 }
-
-#define IS_AMONG(name, v) is_among(name, v, sizeof(v) / sizeof((v)[0]))
 
 /* The fault in the name of a header for answers; NULL: none. */
 static const char *refusal(struct slice name)
@@ -234,7 +217,7 @@ static const char *refusal(struct slice name)
 		return "use the key cache-control";
 	if (slice_eq(name, SLICE("strict-transport-security")))
 		return "use the key strict-transport-security of the server";
-	return IS_AMONG(name, own_fields) ? "h2d sets this header" : NULL;
+	return is_own(name) ? "h2d sets this header" : NULL;
 }
 
 /* The fault in the name of a header to remove; NULL: none. */
@@ -246,9 +229,11 @@ static const char *keeps(struct slice name)
 		return "use the key server-tokens";
 	if (slice_eq(name, SLICE("strict-transport-security")))
 		return "use the key strict-transport-security of the server";
-	return IS_AMONG(name, own_fields) || IS_AMONG(name, protocol_fields)
-		       ? "responses need this header"
-		       : NULL;
+	if (is_own(name) || field_among(name, "sec-websocket-accept sec-websocket-protocol "
+					      "sec-websocket-version upload-complete upload-length "
+					      "upload-limit upload-offset"))
+		return "responses need this header";
+	return NULL;
 }
 
 void site_maker_removed(struct site_maker *m, struct location *location,
@@ -265,9 +250,11 @@ void site_maker_removed(struct site_maker *m, struct location *location,
 		struct slice name = site_maker_lower(m, slice_str(list->v[i]));
 		const char *why = m->oom ? NULL : keeps(name);
 
-		v[inherited + i] = (struct site_removed){
-			.name = name, .outer_only = IS_AMONG(name, safe_fields), .at = *at
-		};
+		/* Some protect clients or caches. */
+		v[inherited + i] = (struct site_removed){ .name = name,
+			.outer_only = field_among(
+				name, "content-security-policy vary x-content-type-options"),
+			.at = *at };
 		if (why != NULL)
 			conf_fault(m->faults, at, "remove-header \"%.200s\": %s", list->v[i], why);
 	}

@@ -85,17 +85,12 @@ static void check_prefix(
 }
 
 /* A header that h2d sends itself, or one that says how to read the request (RFC 9110, 7.6.1). */
-static bool is_own(const char *name)
+static bool is_own(struct slice name)
 {
-	static const char *const own[] = { "host", "connection", "content-length",
-		"transfer-encoding", "te", "trailer", "upgrade", "keep-alive", "expect", "via",
-		"forwarded", "cookie", "authorization", "x-request-id", "x-real-ip", NULL };
-	const char *const *o = own;
-
-	while (*o != NULL && strcmp(*o, name) != 0)
-		o++;
-	return *o != NULL || strncmp(name, "x-forwarded-", 12) == 0 ||
-	       strncmp(name, "proxy-", 6) == 0;
+	return field_is_hop(name) || slice_starts(name, SLICE("x-forwarded-")) ||
+	       slice_starts(name, SLICE("proxy-")) ||
+	       field_among(name,
+		       "authorization cookie expect forwarded host via x-real-ip x-request-id");
 }
 
 static void check_names(struct site_maker *m, const struct conf_scope *p)
@@ -110,7 +105,7 @@ static void check_names(struct site_maker *m, const struct conf_scope *p)
 		conf_fault(m->faults, &p->proxy_subject_header_at,
 			"proxy-subject-header \"%.200s\": use lower-case letters, digits and -",
 			header);
-	else if (is_own(header))
+	else if (is_own(slice_str(header)))
 		conf_fault(m->faults, &p->proxy_subject_header_at,
 			"proxy-subject-header \"%s\" has another meaning", header);
 }

@@ -110,16 +110,9 @@ static char *put_target(char *at, const struct exchange *x)
 /* True for headers of one connection (RFC 9110, 7.6.1), and for those that are made here. */
 static bool is_dropped(struct slice name)
 {
-	static const struct slice names[] = { SLICE_LIT("connection"), SLICE_LIT("content-length"),
-		SLICE_LIT("expect"), SLICE_LIT("host"), SLICE_LIT("http2-settings"),
-		SLICE_LIT("keep-alive"), SLICE_LIT("proxy-connection"), SLICE_LIT("te"),
-		SLICE_LIT("trailer"), SLICE_LIT("transfer-encoding"), SLICE_LIT("upgrade"),
-		SLICE_LIT("x-forwarded-for"), SLICE_LIT("x-real-ip") };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (slice_eq(name, names[i]))
-			return true;
-	return false;
+	return field_is_hop(name) || slice_eq(name, SLICE("expect")) ||
+	       slice_eq(name, SLICE("host")) || slice_eq(name, SLICE("http2-settings")) ||
+	       slice_eq(name, SLICE("x-forwarded-for")) || slice_eq(name, SLICE("x-real-ip"));
 }
 
 /* True for headers that only a trusted proxy may set. */
@@ -132,13 +125,9 @@ static bool is_trusted(struct slice name)
 
 static bool is_named(const struct h2d_req *req, struct slice name)
 {
-	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++) {
-		struct slice all = f->value, one;
-
-		while (slice_eq(f->name, SLICE("connection")) && field_list_next(&all, &one))
-			if (slice_ieq(one, name))
-				return true;
-	}
+	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
+		if (slice_eq(f->name, SLICE("connection")) && field_list_has(f->value, name))
+			return true;
 	return false;
 }
 

@@ -136,7 +136,7 @@ static bool may_be_coded(struct h2d_req *req, int status)
 		SLICE_LIT("content-range"), SLICE_LIT("content-digest"), SLICE_LIT("repr-digest") };
 	const struct reply *r = &req->reply;
 	const struct field *type = find(req, SLICE("content-type"));
-	struct slice rest, directive, media;
+	struct slice rest, media;
 	struct mime mime;
 
 	if (type == NULL || r->body.left < CODED_LEAST || status == 204 || status == 206 ||
@@ -145,13 +145,10 @@ static bool may_be_coded(struct h2d_req *req, int status)
 	for (unsigned i = 0; i < sizeof(against) / sizeof(against[0]); i++)
 		if (find(req, against[i]) != NULL)
 			return false;
-	for (unsigned i = 0; i < r->nfields; i++) {
-		rest = r->fields[i].value;
-		while (slice_eq(r->fields[i].name, SLICE("cache-control")) &&
-			field_list_next(&rest, &directive))
-			if (slice_ieq(directive, SLICE("no-transform")))
-				return false;
-	}
+	for (unsigned i = 0; i < r->nfields; i++)
+		if (slice_eq(r->fields[i].name, SLICE("cache-control")) &&
+			field_list_has(r->fields[i].value, SLICE("no-transform")))
+			return false;
 	rest = type->value;
 	slice_cut(&rest, ';', &media);
 	media = arena_dup(&req->arena, field_trim(media));

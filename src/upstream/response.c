@@ -28,29 +28,6 @@ static enum response_found response_refuse(struct response *r, const char *fault
 
 /* --- the head --------------------------------------------------------------------------------- */
 
-static bool is_listed(struct slice list, struct slice name)
-{
-	struct slice one;
-
-	while (field_list_next(&list, &one))
-		if (slice_ieq(one, name))
-			return true;
-	return false;
-}
-
-/* True for headers of the connection (RFC 9110, 7.6.1) and of the framing, which h2d sets. */
-static bool is_hop(struct slice name)
-{
-	static const struct slice names[] = { SLICE_LIT("connection"), SLICE_LIT("content-length"),
-		SLICE_LIT("keep-alive"), SLICE_LIT("proxy-connection"), SLICE_LIT("te"),
-		SLICE_LIT("trailer"), SLICE_LIT("transfer-encoding"), SLICE_LIT("upgrade") };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (slice_eq(name, names[i]))
-			return true;
-	return false;
-}
-
 /* Adds the value of a Connection that names headers; few are named, so the list is bounded. */
 static const char *name_more(struct response *r, struct slice value)
 {
@@ -72,7 +49,7 @@ static const char *take_field(struct response *r, struct slice name, struct slic
 	const struct err *err;
 	bool names;
 
-	if (is_hop(name)) {
+	if (field_is_hop(name)) {
 		err = h1_head_field(&r->head, name, value, &names);
 		if (err != NULL)
 			return err->text;
@@ -92,7 +69,7 @@ static void drop_named(struct response *r)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < r->nfields; i++)
-		if (!is_listed(r->named, r->fields[i].name))
+		if (!field_list_has(r->named, r->fields[i].name))
 			r->fields[kept++] = r->fields[i];
 	r->nfields = kept;
 }
@@ -156,7 +133,7 @@ static const char *take_trailer(struct response *r, struct slice name, struct sl
 {
 	int added;
 
-	if (is_hop(name) || is_listed(r->named, name))
+	if (field_is_hop(name) || field_list_has(r->named, name))
 		return NULL;
 	added = trailers_add(&r->trailers, r->parse.arena, TRAILERS_SIZE, name, value);
 	return added == 0 ? NULL : added > 0 ? "too many trailers" : ERR_NO_MEMORY->text;

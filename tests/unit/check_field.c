@@ -21,6 +21,29 @@ TEST(test_find)
 	ck_assert_ptr_null(field_find(NULL, 0, SLICE("host")));
 }
 
+TEST(test_is_hop)
+{
+	ck_assert(field_is_hop(SLICE("te")));
+	ck_assert(field_is_hop(SLICE("transfer-encoding")));
+	ck_assert(!field_is_hop(SLICE("via")));
+	ck_assert(!field_is_hop(SLICE("")));
+}
+
+TEST(test_among)
+{
+	ck_assert(field_among(SLICE("a"), "a bc"));
+	ck_assert(field_among(SLICE("bc"), "a bc"));
+	ck_assert(!field_among(SLICE("b"), "a bc"));
+	ck_assert(!field_among(SLICE(""), "a bc"));
+}
+
+TEST(test_list_has)
+{
+	ck_assert(field_list_has(SLICE(" , a, No-Cache"), SLICE("no-cache")));
+	ck_assert(!field_list_has(SLICE("a, \"no-cache\", b no-cache"), SLICE("no-cache")));
+	ck_assert(!field_list_has(SLICE(""), SLICE("no-cache")));
+}
+
 /* Every byte alone and inside a word, against the grammar written out another way. */
 TEST_EACH(test_name_bytes, 256)
 {
