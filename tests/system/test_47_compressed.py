@@ -8,6 +8,7 @@ from client import Closed
 from test_47_duplex import TRAILERS, talk  # noqa: F401 (fixture)
 from test_47_proxy import behind, link, on_tcp, proxied, upstream  # noqa: F401 (fixtures)
 from test_47_proxied import curl
+from test_47_tunnels import accept, dial, hears
 
 TEXT = b"".join(b"<p>line %d of a page</p>\n" % i for i in range(20000))
 ALL = "compress-responses = true"
@@ -113,6 +114,14 @@ def test_events(proxied, upstream, speak, talk):
 			t.until(lambda: zlib.decompressobj(31).decompress(bytes(t.content)) == sent)
 		t.end(TRAILERS)
 		assert gunzip(t.whole()) == sent and t.trailers == TRAILERS
+
+
+@on_tcp
+def test_a_tunnel(proxied, upstream, speak):
+	"""Its bytes pass as they are, whatever its head says."""
+	upstream.on("/ws", lambda connection, request: accept(connection, request, fields=[("content-type", "text/html; charset=utf-8")], early=b"hello") or False)
+	with dial(proxied(ALL), speak, fields=GZIP) as ws:
+		hears(ws, b"hello")
 
 
 @on_tcp
