@@ -246,7 +246,8 @@ static void exchange_answer(struct exchange *x)
 	decode(x);
 	if (x->state == EXCHANGE_BROKEN)
 		return;
-	coded_begin(req, status);
+	if (x->in.status != 101)
+		coded_begin(req, status);
 	/* A client that still waits for 100 keeps its body. */
 	if (x->state <= EXCHANGE_TUNNEL && !x->expects && req_body_lasts(req))
 		reply_send_duplex(req, status);
