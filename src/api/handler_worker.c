@@ -142,7 +142,6 @@ static void handler_worker_stop(struct h2d_worker *w)
 {
 	struct crash_call call;
 
-	w->leaving = true;
 	if (w->started && w->handler->worker_exit != NULL) {
 		handler_worker_enter(&call, w);
 		w->handler->worker_exit(w->context);
@@ -225,8 +224,5 @@ void h2d_watch_free(struct h2d_watch *w)
 		return;
 	loop_unwatch(w->worker->env->loop, &w->watch);
 	list_remove(&w->node);
-	if (w->worker->leaving)
-		free(w);
-	else
-		loop_defer(w->worker->env->loop, &w->free);
+	loop_defer(w->worker->env->loop, &w->free);
 }

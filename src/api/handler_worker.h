@@ -28,7 +28,6 @@ struct h2d_worker {
 	const struct h2d_handler *handler;
 	void *context;
 	bool started;
-	bool leaving;       /* the loop has ended: no event batch can still have a watch */
 	struct list timers; /* struct h2d_timer, all of them */
 	struct list watches;
 };

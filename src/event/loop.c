@@ -37,11 +37,17 @@ int loop_init(struct loop *l)
 	return 0;
 }
 
+static void run_tasks(struct list *tasks)
+{
+	LIST_TAKE(struct task, t, node, tasks)
+		t->fn(t);
+}
+
 void loop_fini(struct loop *l)
 {
 	H2D_ASSERT(list_empty(&l->ready));
 	H2D_ASSERT(list_empty(&l->turn_end));
-	H2D_ASSERT(list_empty(&l->deferred));
+	run_tasks(&l->deferred);
 	close(l->epfd);
 	l->epfd = -1;
 }
@@ -99,12 +105,6 @@ void loop_defer(struct loop *l, struct task *t)
 void loop_cancel(struct task *t)
 {
 	list_remove(&t->node);
-}
-
-static void run_tasks(struct list *tasks)
-{
-	LIST_TAKE(struct task, t, node, tasks)
-		t->fn(t);
 }
 
 static void run_events(struct loop *l, const struct epoll_event *events, int n)

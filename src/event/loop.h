@@ -106,7 +106,7 @@ void loop_take(int epfd);
 /* 0, or -errno. */
 int loop_init(struct loop *l);
 
-/* Asserts that no task is queued; closes the epoll descriptor. */
+/* Runs deferred tasks, asserts that no other is queued, and closes the epoll descriptor. */
 void loop_fini(struct loop *l);
 
 /*
