@@ -194,6 +194,9 @@ struct http_env {
 	struct admin *admin;           /* makes admin pages; NULL if not needed */
 	/* The request is gone: write its access log line. May be NULL. */
 	void (*finished)(struct http_env *env, struct h2d_req *req);
+	/* A server of an application, by its number in sites, has answered (err NULL), or failed.
+	 */
+	void (*peer_counts)(struct http_env *env, unsigned peer, const struct err *err);
 };
 
 enum req_state {

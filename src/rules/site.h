@@ -89,16 +89,16 @@ struct site_removed {
 
 /* A server of an application: one address of a key proxy. Several keys may name it. */
 struct site_peer {
-	struct slice name; /* "127.0.0.1:3000", "unix:/run/app.sock", "app.internal:80" */
-	struct addr addr;  /* len 0: the name is a host's, and workers look it up */
+	struct slice name;    /* "127.0.0.1:3000", "unix:/run/app.sock", "app.internal:80" */
+	struct addr addr;     /* len 0: the name is a host's, and workers look it up */
+	unsigned connections; /* per worker: the least proxy-connections of those keys */
 	struct conf_pos at;
 };
 
-enum { SITE_PROXY_PEERS_MAX = 32 }; /* bits of a uint32_t (upstream/upstream.h) */
+enum { SITE_PROXY_PEERS_MAX = 32 };
 
 /* The application behind a location. */
 struct site_proxy {
-	unsigned number;       /* in upstreams of struct sites */
 	const unsigned *peers; /* in peers of struct sites */
 	unsigned npeers;
 	bool files_first;            /* it gets only requests for which there is no file */
@@ -107,8 +107,7 @@ struct site_proxy {
 	struct slice host;           /* of the Host header; n 0: the client's */
 	struct slice subject_header; /* name of the header with the client certificate's subject;
 				      * n 0: none */
-	unsigned connections;        /* per worker and peer */
-	unsigned queue;              /* requests that wait for one, per worker */
+	unsigned queue;              /* requests that wait for a connection, per worker */
 	uint32_t connect_ms;         /* to a connection, with the wait for one */
 	uint32_t silence_ms;         /* to the first byte of a response, and between bytes */
 };
@@ -248,8 +247,6 @@ struct sites {
 	bool dry_run;                   /* clients over such a limit are logged, not refused */
 	const struct site_peer *peers;  /* of all proxies, each once */
 	unsigned npeers;
-	const struct site_proxy *const *upstreams; /* each once */
-	unsigned nupstreams;
 	const struct site_name *names; /* exact ones and wildcards, in site_name_order() */
 	unsigned nnames;
 };

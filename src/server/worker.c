@@ -155,9 +155,9 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	access_logs_write(&w->access_logs, req);
 }
 
-static void upstream_counted(struct upstreams_host *host, unsigned peer, const struct err *err)
+static void peer_counts(struct http_env *env, unsigned peer, const struct err *err)
 {
-	struct worker *w = LIST_ENTRY(host, struct worker, upstreams_host);
+	struct worker *w = LIST_ENTRY(env, struct worker, http);
 
 	upstream_counts_observe(&w->args->board_slot->upstreams.v[w->peer_rows[peer]], err);
 }
@@ -309,13 +309,12 @@ static const char *worker_start(struct worker *w)
 	choose_dispatch(w);
 	if (start_http(w) < 0)
 		return "access log";
-	if (w->args->sites->nupstreams > 0) {
+	if (w->args->sites->npeers > 0) {
 		w->peer_rows = titles_rows(&w->args->board->head.upstream_titles,
 			&w->args->sites->peers->name, sizeof(*w->args->sites->peers),
 			w->args->sites->npeers);
-		w->upstreams_host.counted = upstream_counted;
-		w->http.upstreams =
-			upstreams_new(&w->loop, w->offload, w->args->sites, &w->upstreams_host);
+		w->http.peer_counts = peer_counts;
+		w->http.upstreams = upstreams_new(&w->http, w->offload);
 		if (w->peer_rows == NULL || w->http.upstreams == NULL)
 			return "connections to applications";
 		w->http.conf.websockets = true;

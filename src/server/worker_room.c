@@ -101,8 +101,8 @@ void worker_room_look(struct worker *w)
 	uint64_t links = 0, others = w->args->trees->files.nroots; /* each is always open */
 
 	getrlimit(RLIMIT_NOFILE, &r);
-	for (unsigned i = 0; i < sites->nupstreams; i++)
-		links += sites->upstreams[i]->connections * sites->upstreams[i]->npeers;
+	for (unsigned i = 0; i < sites->npeers; i++)
+		links += sites->peers[i].connections;
 	others += links < r.rlim_cur / 4 ? links : r.rlim_cur / 4;
 	w->room = worker_room_of(r.rlim_cur > others ? r.rlim_cur - others : 0,
 		(unsigned)w->args->conf->worker_connections);

@@ -89,7 +89,6 @@ struct worker {
 	struct timer deadline;   /* of a drain */
 	bool stops;              /* it is that of a stop */
 	struct access_logs access_logs;
-	struct upstreams_host upstreams_host;
 	uint16_t *peer_rows; /* of the servers of applications, likewise */
 	uint16_t *rows;      /* of the sites, see board/board.h; NULL: not counted separately */
 	char date[DATE_LEN + 1];

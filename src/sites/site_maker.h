@@ -22,9 +22,7 @@ struct site_maker {
 	const struct mime_types *types; /* of the current server */
 	struct site_peer *peers;        /* of all proxies */
 	unsigned npeers;
-	const struct site_proxy **upstreams;
-	unsigned nupstreams;
-	struct name_map upstream_numbers; /* plus 1: of peers by text, of proxies by settings */
+	struct name_map peer_numbers; /* plus 1, by their texts */
 	bool oom;
 };
 

@@ -34,24 +34,30 @@ static const char *peer_parse(const char *text, struct addr *addr)
 		       : "the port is not a number from 1 to 65535";
 }
 
-/* The number of the peer of that text; a fault at at. */
-static unsigned peer_number(struct site_maker *m, const char *text, const struct conf_pos *at)
+/* The number of the peer of that text of p's. */
+static unsigned peer_number(struct site_maker *m, const struct conf_scope *p, const char *text)
 {
-	struct site_peer peer = { .name = slice_str(text), .at = *at };
-	const char *why = peer_parse(text, &peer.addr);
-	unsigned *number = name_map_put(&m->upstream_numbers, peer.name);
+	struct site_peer new = { .name = slice_str(text),
+		.connections = (unsigned)p->proxy_connections,
+		.at = p->proxy_at };
+	const char *why = peer_parse(text, &new.addr);
+	unsigned *number = name_map_put(&m->peer_numbers, new.name);
 
 	if (why != NULL)
-		conf_fault(m->faults, at, "proxy \"%.200s\": %s", text, why);
+		conf_fault(m->faults, &p->proxy_at, "proxy \"%.200s\": %s", text, why);
 	m->oom |= number == NULL;
-	if (m->oom || *number > 0)
-		return m->oom ? 0 : *number - 1;
-	m->peers = arena_grow(m->a, m->peers, m->npeers, sizeof(peer));
-	m->oom |= m->peers == NULL;
+	if (!m->oom && *number == 0) {
+		m->peers = arena_grow(m->a, m->peers, m->npeers, sizeof(new));
+		m->oom |= m->peers == NULL;
+	}
 	if (m->oom)
 		return 0;
-	m->peers[m->npeers] = peer;
-	*number = ++m->npeers;
+	if (*number == 0) {
+		m->peers[m->npeers] = new;
+		*number = ++m->npeers;
+	} else if (new.connections < m->peers[*number - 1].connections) {
+		m->peers[*number - 1].connections = new.connections;
+	}
 	return *number - 1;
 }
 
@@ -128,33 +134,6 @@ static void check_others(
 			p->proxy_at.file, p->proxy_at.line);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
-
-/* Proxies with the same settings are one. */
-static const struct site_proxy *proxy_share(struct site_maker *m, struct site_proxy *new)
-{
-	char *key = arena_printf(m->a, "%d %u %u %u %u %.*s %.*s %.*s %.*s", new->files_first,
-		new->connections, new->queue, new->connect_ms, new->silence_ms,
-		SLICE_ARG(new->replaced), SLICE_ARG(new->prefix), SLICE_ARG(new->host),
-		SLICE_ARG(new->subject_header));
-	unsigned *number;
-
-	for (unsigned i = 0; i < new->npeers &&key != NULL; i++)
-		key = arena_printf(m->a, "%s %u", key, new->peers[i]);
-	number = key != NULL ? name_map_put(&m->upstream_numbers, slice_str(key)) : NULL;
-	m->oom |= number == NULL;
-	if (m->oom || *number > 0)
-		return m->oom ? NULL : m->upstreams[*number - 1];
-	m->upstreams = arena_grow(m->a, m->upstreams, m->nupstreams, sizeof(new));
-	m->oom |= m->upstreams == NULL;
-	if (m->oom)
-		return NULL;
-	m->upstreams[m->nupstreams] = new;
-	new->number = m->nupstreams++;
-	*number = m->nupstreams;
-	return new;
-}
-
 const struct site_proxy *site_proxy_make(
 	struct site_maker *m, const struct conf_scope *p, const struct conf_location *l)
 {
@@ -170,7 +149,7 @@ const struct site_proxy *site_proxy_make(
 		conf_fault(m->faults, &p->proxy_at, "proxy: more than %d servers",
 			SITE_PROXY_PEERS_MAX);
 	for (unsigned i = 0; i < p->proxy.n; i++)
-		peers[i] = peer_number(m, p->proxy.v[i], &p->proxy_at);
+		peers[i] = peer_number(m, p, p->proxy.v[i]);
 	*new = (struct site_proxy){
 		.peers = peers,
 		.npeers = p->proxy.n,
@@ -179,10 +158,9 @@ const struct site_proxy *site_proxy_make(
 		.prefix = slice_str(p->proxy_prefix),
 		.host = slice_str(p->proxy_host),
 		.subject_header = slice_str(p->proxy_subject_header),
-		.connections = (unsigned)p->proxy_connections,
 		.queue = (unsigned)p->proxy_queue,
 		.connect_ms = (uint32_t)p->proxy_connect_timeout * 1000,
 		.silence_ms = (uint32_t)p->proxy_timeout * 1000,
 	};
-	return proxy_share(m, new);
+	return new;
 }

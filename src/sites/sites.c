@@ -155,10 +155,8 @@ const struct sites *sites_make(const struct conf *conf, const struct trees *tree
 		sites->dry_run = conf->limits.dry_run;
 		sites->peers = m.peers;
 		sites->npeers = m.npeers;
-		sites->upstreams = m.upstreams;
-		sites->nupstreams = m.nupstreams;
 	}
-	name_map_fini(&m.upstream_numbers);
+	name_map_fini(&m.peer_numbers);
 	if (m.oom)
 		conf_fault_oom(faults, &conf_command_line);
 	return !m.oom && faults->n == before ? sites : NULL;

@@ -174,10 +174,10 @@ static bool is_idempotent(enum h2d_method method)
 /* Another link may have a better end. */
 static bool exchange_may_retry(const struct exchange *x)
 {
-	if (x->begun || x->req->reply.ready || x->turn.link == NULL)
+	if (x->begun || x->req->reply.ready)
 		return false;
 	if (x->state == EXCHANGE_CONNECT)
-		return true;
+		return x->turn.attempts < x->proxy->npeers;
 	return x->state == EXCHANGE_HEAD && !x->retried && response_is_untouched(&x->in) &&
 	       x->req->upgrade.n == 0 && is_idempotent(x->req->method);
 }
@@ -199,16 +199,12 @@ void exchange_join(struct exchange *x)
 void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 {
 	struct h2d_req *req = x->req;
-	struct link *link = x->turn.link;
 	bool connected = x->state != EXCHANGE_CONNECT;
 	bool again = err != ERR_UPSTREAM_TIMEOUT && exchange_may_retry(x);
 
-	if (!connected && link != NULL)
-		link_fails(link);
 	/* A link that was idle may have had its end on the way. */
-	if (!again || !link->used) {
-		if (link != NULL)
-			link_counts(link, err);
+	if (!again || !connected || !x->turn.link->used) {
+		link_counts(&x->turn, err, !connected);
 		log_peer(LEVEL_WARN, "upstream %.*s: %s%s%s: %.*s %.*s; %s",
 			SLICE_ARG(link_name(&x->turn)), err->text, why != NULL ? ": " : "",
 			why != NULL ? why : "", SLICE_ARG(req->method_text),
@@ -222,7 +218,7 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 		x->retried |= connected;
 		x->turn.fresh = connected;
 		if (connected) /* by now the same peer may be another process */
-			x->turn.tried = 0;
+			x->turn.attempts = 0;
 		exchange_leave(x, false, EXCHANGE_LINE);
 		exchange_join(x);
 		return;

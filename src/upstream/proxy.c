@@ -228,7 +228,7 @@ static void exchange_answer(struct exchange *x)
 	struct body *b = &req->reply.body;
 	int status = x->in.status;
 
-	link_counts(x->turn.link, NULL);
+	link_counts(&x->turn, NULL, false);
 	if (!take_fields(x)) {
 		exchange_leave(x, false, EXCHANGE_OVER);
 		reply_no_fields(&req->reply);
@@ -351,7 +351,7 @@ static void on_link(struct link_turn *t)
 
 	exchange_go(x, EXCHANGE_CONNECT);
 	if (t->link == NULL)
-		exchange_fail(x, ERR_UPSTREAM_CONNECT, errno != 0 ? strerror(errno) : NULL);
+		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
 	else if (t->link->used)
 		exchange_begin(x);
 }

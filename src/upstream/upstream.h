@@ -7,14 +7,11 @@
 
 #include "base/err.h"
 #include "event/loop.h"
-#include "event/offload.h"
-#include "rules/site.h"
+#include "request/req.h"
 #include "share/account.h"
 #include "upstream/name.h"
 
-struct upstream;
 struct upstream_peer;
-struct upstreams;
 
 /* A connection to a peer. */
 struct link {
@@ -30,29 +27,24 @@ struct link {
 /* A request that waits for a link, then has one; a member of its owner. */
 struct link_turn {
 	struct list node; /* waits */
-	struct upstream *of;
-	struct link *link;
-	struct account *account; /* of the client; NULL in tests */
-	uint32_t tried;          /* bits of peers that it does not want again */
-	bool fresh;              /* it wants no used link */
-	bool careful;            /* it cannot be sent twice: a used link is looked at first */
-	/* Called when it has a link, which may not be connected yet; link NULL: no peer could be
+	struct upstreams *all;
+	const struct site_proxy *proxy;
+	struct account *account;    /* of the client; NULL in tests */
+	struct upstream_peer *peer; /* asked last; NULL: none yet */
+	struct link *link;          /* of that peer */
+	unsigned attempts;          /* new links */
+	bool fresh;                 /* it wants no used link */
+	bool careful;               /* it cannot be sent twice: a used link is looked at first */
+	/* Called when it has a link, which may not be connected yet; link NULL: peer could not be
 	 * asked (errno). Never called from inside link_ask(). */
 	void (*linked)(struct link_turn *t);
 	/* EPOLL… events of the link. */
 	void (*event)(struct link_turn *t, uint32_t events);
 };
 
-/* Calls to the worker. */
-struct upstreams_host {
-	/* A peer, by its number in sites, has answered (err NULL), or failed. */
-	void (*counted)(struct upstreams_host *host, unsigned peer, const struct err *err);
-};
-
-/* For the proxies of sites, which outlives it, like host. It outlives the threads of offload. NULL
- * when memory is out. */
-struct upstreams *upstreams_new(struct loop *loop, struct offload *offload,
-	const struct sites *sites, struct upstreams_host *host);
+/* For the proxies of env->sites; env outlives it. It outlives the threads of offload. NULL when
+ * memory is out. */
+struct upstreams *upstreams_new(struct http_env *env, struct offload *offload);
 void upstreams_free(struct upstreams **all);
 
 /* Closes idle links, now and later: the worker drains. all may be NULL. */
@@ -71,10 +63,8 @@ void link_leave(struct link_turn *t, bool good);
 /* At the first event of a link: why it is not connected (errno); 0: it is. */
 int link_error(const struct link *l);
 
-/* The peer has answered (err NULL), or failed. */
-void link_counts(struct link *l, const struct err *err);
-/* Leaves its peer, which could not be connected, alone for a while. */
-void link_fails(struct link *l);
+/* The peer of t has answered (err NULL), or failed. rests: others are asked for a while. */
+void link_counts(struct link_turn *t, const struct err *err, bool rests);
 
 /* "127.0.0.1:3000", for logs. */
 struct slice link_name(const struct link_turn *t);

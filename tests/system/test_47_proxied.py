@@ -465,7 +465,7 @@ def test_an_application_that_begins_anew(h2d, upstream, speak, tmp_path):
 
 @on_tcp
 def test_a_share_that_is_free_again(proxied, upstream):
-	"""What a client holds at one application keeps its requests to another waiting, and no longer than that."""
+	"""What a client holds keeps its other requests waiting, also those of other blocks, and no longer than that."""
 	over = threading.Event()
 
 	def long(connection, request):
@@ -473,7 +473,7 @@ def test_a_share_that_is_free_again(proxied, upstream):
 		connection.reply(b"12345")
 		return True
 	upstream.on("/b/long", long)
-	server = proxied("proxy-connections = 2", server='location "/b/" { proxy = "%s"  proxy-connections = 2  proxy-timeout = 50 }' % upstream.name)
+	server = proxied("proxy-connections = 4", server='location "/b/" { proxy = "%s"  proxy-connections = 4  proxy-timeout = 50 }' % upstream.name)
 	with link(server, "h2", seen=None) as c:
 		streams = [c.send("GET", "/b/long") for _ in range(2)]
 		wait_for(lambda: len(upstream.requests) == 2)

@@ -557,6 +557,33 @@ def test_the_line_is_full(proxied, upstream, speak):
 	assert len(upstream.connections) == 1
 
 
+def test_each_server_has_its_limit(h2d, several, speak):
+	"""The others do not take over what the limit of one leaves, nor what a dead one would have got: requests wait."""
+	gate = threading.Event()
+
+	def wait(connection, request):
+		gate.wait(procs.DEADLINE)
+		connection.reply(b"12345")
+	for one in several:
+		one.on("/wait", wait)
+	several[2].deaf()
+	# A client gets half of the free connections of all servers: enough, with those of another application.
+	server = before_all(h2d, several, """proxy-connections = 2  proxy-connect-timeout = 60
+		location "/one/" { proxy = "%s"  proxy-connections = 1 }
+		location "/other/" { proxy = "unix:/nowhere"  proxy-connections = 100 }""" % several[0].name)
+	with contextlib.ExitStack() as stack:
+		links = [stack.enter_context(link(server, speak)) for _ in range(6)]
+		asked = [c.send("GET", "/wait") for c in links]
+		several[0].wait(1)
+		several[1].wait(2)
+		wait_for(lambda: server.gauges()["requests_live"] == 6, said="all are there")
+		assert [len(one.connections) for one in several] == [1, 2, 0]
+		gate.set()
+		for c, stream in zip(links, asked):
+			assert (c.response(stream) if speak == "h2" else c.response()).body == b"12345"
+	assert [len(one.connections) for one in several] == [1, 2, 0]
+
+
 @on_tcp
 def test_who_waits_too_long(proxied, upstream, speak):
 	gate = threading.Event()

@@ -691,7 +691,7 @@ static const struct site_peer *peer(const struct sites *s, const struct location
 	return &s->peers[l->proxy->peers[i]];
 }
 
-/* A server with one needs no root; a peer is a text, a proxy its settings. */
+/* A server with one needs no root; a peer is a text. */
 TEST(proxies)
 {
 	const struct sites *s =
@@ -711,17 +711,15 @@ TEST(proxies)
 	all = location(s->v, "/x");
 	api = location(s->v, "/api");
 	ck_assert_uint_eq(s->npeers, 4);
-	ck_assert_uint_eq(s->nupstreams, 2);
-	ck_assert_ptr_eq(location(s->v, "/same")->proxy, all->proxy);
 	ck_assert_ptr_null(location(s->v, "/off/")->proxy);
-	ck_assert_ptr_eq(s->upstreams[all->proxy->number], all->proxy);
-	ck_assert_ptr_eq(s->upstreams[api->proxy->number], api->proxy);
+	ck_assert_ptr_eq(peer(s, location(s->v, "/same"), 0), peer(s, all, 0));
 	ck_assert(!s->v->has_root);
 
 	ck_assert(is(all->proxy->prefix, "/v2/") && is(all->proxy->replaced, "/"));
 	ck_assert(!all->proxy->files_first && all->proxy->host.n == 0);
 	ck_assert_uint_eq(all->proxy->queue, 7);
-	ck_assert_uint_eq(all->proxy->connections, 256);
+	ck_assert_uint_eq(peer(s, all, 0)->connections, 2);
+	ck_assert_uint_eq(peer(s, all, 1)->connections, 256);
 	ck_assert_uint_eq(all->proxy->connect_ms, 5000);
 	ck_assert_uint_eq(all->proxy->silence_ms, 60000);
 	ck_assert_uint_eq(all->at->proxy.line, 1);
@@ -731,7 +729,7 @@ TEST(proxies)
 	ck_assert(api->proxy->files_first && is(api->proxy->host, "app:1"));
 	ck_assert(is(api->proxy->subject_header, "x-subject"));
 	ck_assert_uint_eq(api->proxy->queue, 7);
-	ck_assert_uint_eq(api->proxy->connections, 2);
+	ck_assert_uint_eq(peer(s, api, 1)->connections, 2);
 	ck_assert_uint_eq(api->proxy->connect_ms, 3000);
 	ck_assert_uint_eq(api->proxy->silence_ms, 4000);
 	ck_assert(is(peer(s, api, 1)->name, "App-1.internal:8080"));

@@ -10,19 +10,12 @@
 
 #include "loop_unit.h"
 
-static struct site_peer peers[] = { { .name = SLICE_LIT("app.internal:80") } };
+static struct site_peer peers[] = { { .name = SLICE_LIT("app.internal:80"), .connections = 1 } };
 static const unsigned numbers[] = { 0 };
-static const struct site_proxy proxy = {
-	.peers = numbers, .npeers = 1, .connections = 1, .queue = 1
-};
-static const struct site_proxy *const proxies[] = { &proxy };
-static const struct sites sites = {
-	.peers = peers,
-	.npeers = 1,
-	.upstreams = proxies,
-	.nupstreams = 1,
-};
+static const struct site_proxy proxy = { .peers = numbers, .npeers = 1, .queue = 1 };
+static const struct sites sites = { .peers = peers, .npeers = 1 };
 
+static struct http_env env = { .loop = &loop, .sites = &sites };
 static struct offload *offload;
 static struct upstreams *all;
 static struct link_turn turn;
@@ -58,12 +51,6 @@ static void on_event(struct link_turn *t, uint32_t events)
 	(void)t, (void)events;
 }
 
-static void on_counted(struct upstreams_host *h, unsigned peer, const struct err *err)
-{
-	(void)h, (void)peer, (void)err;
-}
-static struct upstreams_host host = { on_counted };
-
 UNIT_SETUP(setup)
 {
 	socklen_t n = sizeof(app);
@@ -76,7 +63,7 @@ UNIT_SETUP(setup)
 	sem_init(&leave, 0, 0);
 	offload = offload_new(&loop, 2);
 	ck_assert_ptr_nonnull(offload);
-	all = upstreams_new(&loop, offload, &sites, &host);
+	all = upstreams_new(&env, offload);
 	ck_assert_ptr_nonnull(all);
 	link_turn_init(&turn, all, &proxy, NULL);
 	turn.linked = on_link;
