@@ -79,7 +79,7 @@ static void take_chunked(struct h1_stream *s, const uint8_t **data, const uint8_
 		break;
 	case H1_CHUNK_LAST:
 		h1_part_go(s, H1_PART_TRAILERS);
-		h1_parse_trailers(&s->h1->parse);
+		h1_parse_fields(&s->h1->parse, false);
 		break;
 	case H1_CHUNK_FAULT:
 		h1_stream_fault(s, ERR_CHUNK);

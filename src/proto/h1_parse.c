@@ -50,8 +50,6 @@ enum state {
 	VALUE_LF,
 	END_LF,
 	OVER,
-	STATUS, /* a status line */
-	STATUS_LF,
 };
 
 static enum h1_parsed fault(struct h1_parse *p, const struct err *err)
@@ -241,39 +239,6 @@ static enum h1_parsed field_ends(struct h1_parse *p)
 	return H1_FIELD;
 }
 
-/* RFC 9112, 4: the reason may be empty; the space before it is often missing then. */
-static enum h1_parsed status_ends(struct h1_parse *p)
-{
-	static const char pattern[] = "HTTP/0.0 000 ";
-	const char *line = p->line;
-	size_t n = (size_t)(p->at - line), i;
-
-	for (i = 0; i < n && i < sizeof(pattern) - 1; i++)
-		if (pattern[i] == '0' ? line[i] < '0' || line[i] > '9' : line[i] != pattern[i])
-			return fault(p, ERR_STATUS_LINE);
-	if (i < sizeof(pattern) - 2)
-		return fault(p, ERR_STATUS_LINE);
-	if (line[5] != '1')
-		return fault(p, ERR_HTTP_VERSION);
-	p->minor = line[7] > '0';
-	p->status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + line[11] - '0';
-	p->at = p->line;
-	p->state = FIELD;
-	return H1_LINE;
-}
-
-/* Not inline: requests never come here. */
-static __attribute__((noinline)) enum h1_parsed status_step(
-	struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
-{
-	if (p->state == STATUS_LF)
-		return *(*from)++ == '\n' ? status_ends(p) : fault(p, ERR_STATUS_LINE);
-	if (!h1_parse_run(p, from, stop, VALUE))
-		return H1_MORE;
-	p->state = STATUS_LF;
-	return *(*from)++ == '\r' ? H1_MORE : fault(p, ERR_STATUS_LINE);
-}
-
 static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const uint8_t *stop)
 {
 	switch (p->state) {
@@ -312,9 +277,6 @@ static enum h1_parsed field_step(struct h1_parse *p, const uint8_t **from, const
 		__attribute__((fallthrough));
 	case VALUE_LF:
 		return *(*from)++ == '\n' ? field_ends(p) : fault(p, ERR_FIELD_LINE);
-	case STATUS:
-	case STATUS_LF:
-		return status_step(p, from, stop);
 	default: /* END_LF */
 		p->state = OVER;
 		return *(*from)++ == '\n' ? H1_END : fault(p, ERR_FIELD_LINE);
@@ -345,16 +307,10 @@ void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit)
 		p->err = ERR_REQUEST_LINE;
 }
 
-void h1_parse_begin_response(struct h1_parse *p, struct arena *arena, size_t limit)
-{
-	h1_parse_begin(p, arena, limit);
-	p->state = STATUS;
-}
-
-void h1_parse_trailers(struct h1_parse *p)
+void h1_parse_fields(struct h1_parse *p, bool kept)
 {
 	p->state = FIELD;
-	p->discard = true;
+	p->discard = !kept;
 	p->left = p->limit;
 }
 

@@ -82,7 +82,7 @@ enum { H1_EMPTY_LINES = 2 };
 
 enum h1_parsed {
 	H1_MORE,  /* all input was taken, and no part is complete */
-	H1_LINE,  /* method, target and minor are set; of a response: status and minor */
+	H1_LINE,  /* method, target and minor are set */
 	H1_FIELD, /* name and value are set */
 	H1_END,   /* the section is complete; later bytes were not taken */
 	H1_FAULT, /* err is set; method and target are, if they were complete */
@@ -93,7 +93,6 @@ struct h1_parse {
 	struct slice method, target;
 	struct slice name, value; /* name in lower case, value trimmed of white space */
 	unsigned minor;           /* of the version, 0 or 1 */
-	int status;
 	const struct err *err;
 
 	struct arena *arena;
@@ -101,7 +100,7 @@ struct h1_parse {
 	unsigned empty;    /* bytes of skipped empty lines */
 	unsigned nversion; /* bytes of the version seen */
 	char major;
-	bool discard;          /* a trailer section: a line's memory is reused for the next */
+	bool discard;          /* a line's memory is reused for the next */
 	size_t limit, left;    /* the most bytes of a section, and the rest of this one */
 	char *line, *at, *end; /* memory: the beginning of the line's parts, the next byte, the
 				* end */
@@ -115,11 +114,9 @@ size_t h1_parse_blank(struct h1_parse *p, const uint8_t *data, size_t n);
 /* A request line begins. limit: of its bytes, and separately of those of the header section. */
 void h1_parse_begin(struct h1_parse *p, struct arena *arena, size_t limit);
 
-/* A status line begins (RFC 9112, 4); limit likewise. */
-void h1_parse_begin_response(struct h1_parse *p, struct arena *arena, size_t limit);
-
-/* The trailer section of a chunked body begins; its headers are found, but not kept (6.5.1). */
-void h1_parse_trailers(struct h1_parse *p);
+/* A section of headers begins without a line before it, such as the trailers of a chunked body. Not
+ * kept, a header's memory is reused for the next one. */
+void h1_parse_fields(struct h1_parse *p, bool kept);
 
 /* Takes bytes from *data up to end, or up to the next result. Not after H1_END or H1_FAULT. */
 enum h1_parsed h1_parse_next(struct h1_parse *p, const uint8_t **data, const uint8_t *end);

@@ -289,11 +289,10 @@ static void exchange_read(struct exchange *x)
 		}
 		exchange_wait(x);
 		switch (exchange_parse(x, &piece)) {
-		case RESPONSE_INTERIM:
-			pass_interim(x);
-			break;
 		case RESPONSE_HEAD:
-			if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
+			if (x->in.status < 200 && x->in.status != 101)
+				pass_interim(x);
+			else if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
 				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
 			else if (x->in.status / 100 == 2 &&
 				 slice_eq(x->req->method_text, SLICE("CONNECT")))
@@ -337,9 +336,7 @@ static void exchange_begin(struct exchange *x)
 	x->deaf = x->ended = false;
 	drop_buf(x);
 	x->readable = x->ends = false;
-	response_begin(&x->in, &req->arena,
-		(struct response_to){
-			.head = req->method == H2D_HEAD, .upgrade = req->upgrade.n > 0 });
+	response_begin(&x->in, &req->arena, req->method == H2D_HEAD, req->upgrade.n > 0);
 	if (!x->expects && req->upgrade.n == 0)
 		req_body_draw(req);
 	exchange_send(x);

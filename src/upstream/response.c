@@ -1,22 +1,18 @@
-/* response: a status line and header sections by h1_parse, their framing by h1_head, content by its
+/* response: status lines, header sections by h1_parse, their framing by h1_head, content by its
  * length or by h1_chunk. */
 #include "upstream/response.h"
 
 #include "http/field.h"
 
-enum { HEAD, LENGTH, CHUNKED, TRAILERS, TO_END, OVER };
+enum { LINE, LINE_LF, HEAD, LENGTH, CHUNKED, TRAILERS, TO_END, OVER };
 
 enum { NAMED_MAX = 1024 }; /* bytes of header names in Connection */
 
-void response_begin(struct response *r, struct arena *arena, struct response_to to)
+void response_begin(struct response *r, struct arena *arena, bool of_head, bool of_upgrade)
 {
-	*r = (struct response){ .to = to };
-	h1_parse_begin_response(&r->parse, arena, RESPONSE_HEAD_MAX);
-}
-
-bool response_is_untouched(const struct response *r)
-{
-	return !r->seen;
+	*r = (struct response){
+		.of_head = of_head, .of_upgrade = of_upgrade, .parse.arena = arena
+	};
 }
 
 static enum response_found response_refuse(struct response *r, const char *fault)
@@ -27,6 +23,49 @@ static enum response_found response_refuse(struct response *r, const char *fault
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
+
+/* The header section follows. NULL, or the fault of the status line. */
+static const char *begin_head(struct response *r)
+{
+	r->state = HEAD;
+	r->status = (int)(r->digits % 1000);
+	r->http10 = r->digits / 1000 == 10;
+	r->line = r->digits = 0;
+	r->fields = NULL;
+	r->nfields = 0;
+	r->named.n = 0;
+	r->head = (struct h1_head){ .length = BODY_UNKNOWN };
+	h1_parse_begin(&r->parse, r->parse.arena, RESPONSE_HEAD_MAX);
+	h1_parse_fields(&r->parse, true);
+	return r->status >= 100 && r->status <= 599 ? NULL : "status out of range";
+}
+
+/* RFC 9112, 4: the reason may be empty; the space before it is often missing then. NULL, or the
+ * fault. */
+static const char *take_line(struct response *r, const uint8_t **data, const uint8_t *end)
+{
+	static const char start[] = "HTTP/0.0 000 ";
+	enum { REASON = sizeof(start) - 1 };
+
+	while (*data < end && r->state < HEAD) {
+		uint8_t c = *(*data)++;
+		unsigned at = r->line++;
+
+		if (at == RESPONSE_HEAD_MAX)
+			return ERR_FIELDS_TOO_LARGE->text;
+		if (r->state == LINE_LF)
+			return c != '\n'                ? ERR_STATUS_LINE->text
+			       : r->digits / 10000 != 1 ? ERR_HTTP_VERSION->text
+							: begin_head(r);
+		if (at < REASON && start[at] == '0' && c >= '0' && c <= '9')
+			r->digits = r->digits * 10 + c - '0';
+		else if (at >= REASON - 1 && c == '\r')
+			r->state = LINE_LF;
+		else if (at < REASON ? c != start[at] : (c < ' ' && c != '\t') || c == 0x7f)
+			return ERR_STATUS_LINE->text;
+	}
+	return NULL;
+}
 
 /* Adds the value of a Connection that names headers; few are named, so the list is bounded. */
 static const char *name_more(struct response *r, struct slice value)
@@ -79,9 +118,9 @@ static enum response_found final_head(struct response *r)
 	const struct h1_head *head = &r->head;
 
 	r->length = head->length;
-	r->keep = !head->close && (r->parse.minor > 0 || head->keep_alive);
-	if (r->to.head || r->status == 204 || r->status == 304) {
-		if (!r->to.head || r->status == 204)
+	r->keep = !head->close && (!r->http10 || head->keep_alive);
+	if (r->of_head || r->status == 204 || r->status == 304) {
+		if (!r->of_head || r->status == 204)
 			r->length = 0;
 		r->state = OVER;
 	} else if (head->chunked) {
@@ -98,7 +137,7 @@ static enum response_found final_head(struct response *r)
 
 static enum response_found switching(struct response *r)
 {
-	if (!r->to.upgrade)
+	if (!r->of_upgrade)
 		return response_refuse(r, "101 that was not asked for");
 	if (!r->head.upgrades || r->head.upgrade.n == 0)
 		return response_refuse(r, "101 without upgrade");
@@ -114,7 +153,7 @@ static enum response_found head_ends(struct response *r)
 
 	if (head->chunked && head->length != BODY_UNKNOWN)
 		return response_refuse(r, "content-length with transfer-encoding");
-	if (head->chunked && (r->parse.minor == 0 || r->status < 200 || r->status == 204))
+	if (head->chunked && (r->http10 || r->status < 200 || r->status == 204))
 		return response_refuse(r, "transfer-encoding where none may be");
 	if (r->named.n > 0)
 		drop_named(r);
@@ -124,8 +163,8 @@ static enum response_found head_ends(struct response *r)
 		return switching(r);
 	if (++r->interims > RESPONSE_INTERIMS_MAX)
 		return response_refuse(r, "too many interim responses");
-	h1_parse_begin_response(&r->parse, r->parse.arena, RESPONSE_HEAD_MAX);
-	return RESPONSE_INTERIM;
+	r->state = LINE;
+	return RESPONSE_HEAD;
 }
 
 /* NULL, or the fault. */
@@ -139,30 +178,17 @@ static const char *take_trailer(struct response *r, struct slice name, struct sl
 	return added == 0 ? NULL : added > 0 ? "too many trailers" : ERR_NO_MEMORY->text;
 }
 
-static const char *begin_head(struct response *r)
-{
-	r->status = r->parse.status;
-	r->fields = NULL;
-	r->nfields = 0;
-	r->named.n = 0;
-	r->head = (struct h1_head){ .length = BODY_UNKNOWN };
-	return r->status >= 100 && r->status <= 599 ? NULL : "status out of range";
-}
-
-/* The head, or the trailers. */
+/* The head with its line, or the trailers. */
 static enum response_found take_section(
 	struct response *r, const uint8_t **data, const uint8_t *end)
 {
 	const struct h1_parse *p = &r->parse;
-	const char *fault = NULL;
+	const char *fault = take_line(r, data, end);
 
 	while (fault == NULL) {
 		switch (h1_parse_next(&r->parse, data, end)) {
 		case H1_MORE:
 			return RESPONSE_MORE;
-		case H1_LINE:
-			fault = begin_head(r);
-			break;
 		case H1_FIELD:
 			fault = r->state == HEAD ? take_field(r, p->name, p->value)
 						 : take_trailer(r, p->name, p->value);
@@ -191,7 +217,7 @@ static enum response_found take_chunked(
 		return RESPONSE_DATA;
 	case H1_CHUNK_LAST:
 		r->state = TRAILERS;
-		h1_parse_trailers(&r->parse);
+		h1_parse_fields(&r->parse, false);
 		return take_section(r, data, end);
 	default:
 		return response_refuse(r, ERR_CHUNK->text);
@@ -223,15 +249,15 @@ enum response_found response_next(
 {
 	r->seen |= *data < end;
 	switch (r->state) {
-	case HEAD:
-	case TRAILERS:
-		return take_section(r, data, end);
+	case LENGTH:
+	case TO_END:
+		return take_bytes(r, data, end, piece);
 	case CHUNKED:
 		return take_chunked(r, data, end, piece);
 	case OVER:
 		return RESPONSE_END;
 	default:
-		return take_bytes(r, data, end, piece);
+		return take_section(r, data, end);
 	}
 }
 
@@ -241,6 +267,6 @@ enum response_found response_eof(struct response *r)
 		r->state = OVER;
 		return RESPONSE_END;
 	}
-	return response_refuse(r, r->state == HEAD ? "connection ended in the head"
+	return response_refuse(r, r->state <= HEAD ? "connection ended in the head"
 						   : "connection ended in the content");
 }

@@ -1,7 +1,7 @@
 /*
  * response: parses what an upstream sends for one request (RFC 9112, 4 and 6): interim heads, the
  * head, the content, the trailer section. It refuses every framing that two readers could
- * understand differently. Fed with pieces of any size. Pure. Called by exchange.c.
+ * understand differently. Fed with pieces of any size. Pure. Called by proxy.c.
  */
 #pragma once
 
@@ -13,19 +13,12 @@ enum {
 };
 
 enum response_found {
-	RESPONSE_MORE,    /* all input was taken */
-	RESPONSE_INTERIM, /* a complete interim head: status and fields are set until the next call
-			   */
-	RESPONSE_HEAD,    /* the complete final head: status, fields and length are set */
-	RESPONSE_DATA,    /* piece has content */
-	RESPONSE_END,     /* the response is complete; later bytes were not taken */
-	RESPONSE_FAULT,   /* fault is set */
-};
-
-/* The request that it answers. */
-struct response_to {
-	bool head;    /* of method HEAD: no content */
-	bool upgrade; /* 101 is a final answer, and everything behind it is content up to the end */
+	RESPONSE_MORE,  /* all input was taken */
+	RESPONSE_HEAD,  /* a complete head: status and fields are set, of an interim response until
+			 * the next call; of the final one, or a 101, length, too */
+	RESPONSE_DATA,  /* piece has content */
+	RESPONSE_END,   /* the response is complete; later bytes were not taken */
+	RESPONSE_FAULT, /* fault is set */
 };
 
 struct response {
@@ -39,20 +32,25 @@ struct response {
 	bool keep;       /* the connection may continue behind the end */
 	struct trailers *trailers; /* NULL: none; complete at RESPONSE_END */
 	const char *fault;         /* constant text: "content-length with transfer-encoding" */
+	bool seen;                 /* a byte of it came */
 
 	/* response.c's own. */
-	struct response_to to;
+	bool of_head, of_upgrade;
+	bool http10;
+	unsigned line;   /* bytes of the status line */
+	unsigned digits; /* the five in it, as a number */
 	struct h1_parse parse;
 	struct h1_chunk chunk;
 	struct h1_head head;
 	struct slice named; /* headers that Connection names: a list */
 	unsigned interims;
 	int state; /* the part that the next bytes belong to */
-	bool seen; /* a byte of it came */
 };
 
-/* A response begins with the next byte. Its memory is arena's, which outlives it. */
-void response_begin(struct response *r, struct arena *arena, struct response_to to);
+/* A response begins with the next byte. Its memory is arena's, which outlives it. of_head: to a
+ * HEAD, which has no content; of_upgrade: 101 is final, and all behind it is content up to the end.
+ */
+void response_begin(struct response *r, struct arena *arena, bool of_head, bool of_upgrade);
 
 /* Takes bytes from *data up to end, or up to a result; piece: bytes of the input. Not after
  * RESPONSE_END or RESPONSE_FAULT. RESPONSE_END may follow RESPONSE_HEAD or RESPONSE_DATA without
@@ -62,6 +60,3 @@ enum response_found response_next(
 
 /* The connection has ended: RESPONSE_END if that is the end of the content, else RESPONSE_FAULT. */
 enum response_found response_eof(struct response *r);
-
-/* True if no byte of it came. */
-bool response_is_untouched(const struct response *r);

@@ -98,7 +98,7 @@ static void take_chunked(const uint8_t **p, const uint8_t *end)
 		break;
 	case H1_CHUNK_LAST:
 		see("\n");
-		h1_parse_trailers(&parse);
+		h1_parse_fields(&parse, false);
 		part = TRAILERS;
 		break;
 	case H1_CHUNK_FAULT:

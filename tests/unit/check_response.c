@@ -262,9 +262,9 @@ TEST_EACH(bytes_behind, 2)
 
 TEST(nothing_came)
 {
-	response_begin(&response, &arena, GET);
+	response_begin(&response, &arena, false, false);
 	ck_assert_int_eq(response_eof(&response), RESPONSE_FAULT);
-	ck_assert(response_is_untouched(&response));
+	ck_assert(!response.seen);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */

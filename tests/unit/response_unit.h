@@ -9,6 +9,11 @@
 #include "base/assert.h"
 #include "upstream/response.h"
 
+/* The request that it answers. */
+struct response_to {
+	bool head, upgrade;
+};
+
 static struct arena arena;
 static struct response response;
 static char *seen; /* "[STATUS length name=value …]", content, "{trailers}", "." or "!fault" */
@@ -21,10 +26,10 @@ static void see_fields(FILE *to, const struct field *fields, unsigned n)
 		fprintf(to, " %.*s=%.*s", SLICE_ARG(fields[i].name), SLICE_ARG(fields[i].value));
 }
 
-static void see_head(FILE *to, const struct response *r, bool interim)
+static void see_head(FILE *to, const struct response *r)
 {
 	fprintf(to, "[%d", r->status);
-	if (!interim && r->length != BODY_UNKNOWN)
+	if (r->status >= 200 && r->length != BODY_UNKNOWN)
 		fprintf(to, " %llu", (unsigned long long)r->length);
 	if (r->status == 101)
 		fprintf(to, " to %.*s", SLICE_ARG(r->upgrade));
@@ -39,9 +44,8 @@ static bool see(FILE *to, enum response_found found, struct slice piece)
 	switch (found) {
 	case RESPONSE_MORE:
 		return false;
-	case RESPONSE_INTERIM:
 	case RESPONSE_HEAD:
-		see_head(to, r, found == RESPONSE_INTERIM);
+		see_head(to, r);
 		return true;
 	case RESPONSE_DATA:
 		H2D_ASSERT(piece.n > 0);
@@ -90,11 +94,11 @@ static void feed(const char *bytes, size_t n, struct response_to to, size_t step
 	free(seen);
 	file = open_memstream(&seen, &nseen);
 	H2D_ASSERT(file != NULL);
-	response_begin(&response, &arena, to);
-	H2D_ASSERT(response_is_untouched(&response));
+	response_begin(&response, &arena, to.head, to.upgrade);
+	H2D_ASSERT(!response.seen);
 	for (taken = 0; found == RESPONSE_MORE && taken < n;) {
 		found = feed_piece(file, bytes + taken, n - taken < step ? n - taken : step);
-		H2D_ASSERT(!response_is_untouched(&response));
+		H2D_ASSERT(response.seen);
 	}
 	if (ends && found == RESPONSE_MORE)
 		see(file, response_eof(&response), SLICE(""));
