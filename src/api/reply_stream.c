@@ -131,7 +131,8 @@ static void reply_stream(
 	b->req = req;
 	b->left = length;
 	b->src = s;
-	if (req->handler->duplex && req_body_lasts(req))
+	if (req->handler->duplex &&
+		(req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED))
 		reply_send_duplex(req, status);
 	else
 		reply_send(req, status);

@@ -144,8 +144,7 @@ static struct slice field(const struct h2d_req *req, struct slice name)
 bool h2d_websocket_wanted(struct h2d_req *req)
 {
 	HANDLER_CALL();
-	return req->handler != NULL && req->handler->websocket != NULL &&
-	       req->stream->tunnel != NULL && req_asks_websocket(req);
+	return req->handler != NULL && req->handler->websocket != NULL && req_asks_websocket(req);
 }
 
 /* RFC 8441, 5.1: an extended CONNECT has no key, because no old server could take it for a GET. */

@@ -122,8 +122,6 @@ static inline void h2_stream_waits(struct h2_stream *s, bool waits)
 /* h2_stream.c */
 struct h2_stream *h2_stream_open(struct h2 *h2, int32_t id);
 void h2_stream_close(struct h2_stream *s);
-/* Takes :protocol (RFC 8441, 4). */
-void h2_stream_protocol(struct h2d_req *req, struct slice value);
 /* The header section is complete. */
 void h2_stream_start(struct h2_stream *s);
 /* A piece of its body came. */

@@ -151,7 +151,8 @@ static int pseudo_field(struct h2d_req *req, struct slice name, struct slice val
 	case 'p':
 		if (slice_eq(name, SLICE(":path")))
 			return h2_recv_copy(req, &req->target, value);
-		h2_stream_protocol(req, value);
+		if (slice_eq(value, SLICE("websocket")))
+			req->upgrade = SLICE("websocket");
 		return 0;
 	default:
 		return 0;

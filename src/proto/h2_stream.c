@@ -127,6 +127,14 @@ static void take_turns(struct h2_stream *s)
 		nghttp2_session_change_extpri_stream_priority(s->h2->session, s->id, &by_turns, 0);
 }
 
+/* A 2xx would mean a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
+static __attribute__((cold, noinline)) void refuse_content(struct h2_stream *s)
+{
+	HANDLER_SLIP(&s->req, "content in reply to a WebSocket handshake; resetting the stream");
+	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
+	s->h2->host->wake(s->h2->host);
+}
+
 static void stream_reply(struct h2d_req *req)
 {
 	struct h2_stream *s = h2_stream_of(req);
@@ -135,6 +143,10 @@ static void stream_reply(struct h2d_req *req)
 	int rv;
 
 	h2_stream_waits(s, false);
+	if (__builtin_expect(req->upgrade.n > 0, false) && r->status / 100 == 2) {
+		refuse_content(s);
+		return;
+	}
 	s->h2->unsent++;
 	if (r->content && r->body.left > TURNS_LEAST && !s->h2->prioritizes)
 		take_turns(s);
@@ -238,51 +250,20 @@ static void stream_cut(struct h2d_req *req)
 	s->h2->host->wake(s->h2->host);
 }
 
+/* DATA goes on as body, and the reply is a 2xx. */
+static void stream_tunnel(struct h2d_req *req)
+{
+	req->upgrade.n = 0;
+}
+
 static const struct stream_ops stream_ops = {
 	.reply = stream_reply,
 	.resume = stream_resume,
 	.consume = stream_consume,
 	.interim = stream_interim,
 	.cut = stream_cut,
+	.tunnel = stream_tunnel,
 };
-
-/* --- a WebSocket ------------------------------------------------------------------------------ */
-
-/* A 2xx would mean a WebSocket (RFC 9110, 9.3.6), which the handler has not opened. */
-static void connect_reply(struct h2d_req *req)
-{
-	struct h2_stream *s = h2_stream_of(req);
-
-	if (req->reply.status / 100 != 2) {
-		stream_reply(req);
-		return;
-	}
-	HANDLER_SLIP(req, "content in reply to a WebSocket handshake; resetting the stream");
-	h2_stream_waits(s, false);
-	nghttp2_submit_rst_stream(s->h2->session, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_INTERNAL_ERROR);
-	s->h2->host->wake(s->h2->host);
-}
-
-static void connect_tunnel(struct h2d_req *req)
-{
-	req->stream = &stream_ops;
-}
-
-/* The calls for a request that is an extended CONNECT for a WebSocket. */
-static const struct stream_ops connect_ops = {
-	.reply = connect_reply,
-	.resume = stream_resume,
-	.consume = stream_consume,
-	.interim = stream_interim,
-	.cut = stream_cut,
-	.tunnel = connect_tunnel,
-};
-
-void h2_stream_protocol(struct h2d_req *req, struct slice value)
-{
-	if (slice_eq(value, SLICE("websocket")))
-		req->stream = &connect_ops;
-}
 
 /* --- its life --------------------------------------------------------------------------------- */
 
@@ -392,9 +373,11 @@ void h2_stream_start(struct h2_stream *s)
 	h2_stream_waits(s, true);
 	if (s->h2->proto.requests == 1)
 		look_for_priority(s);
-	if (req->stream == &connect_ops && req->has_body &&
-		(slice_eq(req->scheme, SLICE("https")) || slice_eq(req->scheme, SLICE("http"))))
-		req->upgrade = SLICE("websocket");
+	/* nghttp2 has checked that an extended CONNECT has all parts (RFC 8441, 4). */
+	if (__builtin_expect(req->upgrade.n > 0, false) &&
+		(!req->has_body || (!slice_eq(req->scheme, SLICE("https")) &&
+					   !slice_eq(req->scheme, SLICE("http")))))
+		req->upgrade.n = 0;
 	if (req->has_body) {
 		set_length(req);
 		s->share.length = req->body_length;

@@ -272,8 +272,9 @@ void reply_send(struct h2d_req *req, int status)
 void reply_send_duplex(struct h2d_req *req, int status)
 {
 	make_head(req, status);
+	req->reply.duplex = req->reply.content;
 	/* Before the head: a client may wait for 100 (RFC 9110, 10.1.1). */
-	if (req->reply.content)
+	if (req->reply.duplex)
 		req->stream->consume(req, 0);
 	else
 		req_body_over(req);

@@ -27,6 +27,7 @@ struct reply {
 			   * head */
 	bool ready;       /* the head is complete and was given to the protocol */
 	bool content;     /* the body is sent: not for HEAD, 204 and 304 */
+	bool duplex;      /* and the request's body goes on until req_body_over() */
 	bool sandboxed;   /* an uploaded file, with a content-security-policy */
 	uint8_t said;     /* by the handler: bits 1 << enum reply_said */
 	char length[20];  /* digits of content-length */

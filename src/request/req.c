@@ -35,6 +35,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	req->reply.status = 0;
 	req->reply.ready = false;
 	req->reply.content = false;
+	req->reply.duplex = false;
 	req->reply.sandboxed = false;
 	body_none(&req->reply.body);
 	arena_init(&req->arena, req->first, sizeof(req->first),
@@ -312,7 +313,7 @@ void req_retract(struct h2d_req *req)
 	req_go(req, REQ_WAIT);
 	body_close(&r->body);
 	reply_no_fields(r);
-	r->ready = r->content = false;
+	r->ready = r->content = r->duplex = false;
 	req->error_status = 0;
 }
 

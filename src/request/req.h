@@ -52,7 +52,7 @@ struct stream_ops {
 	void (*cut)(struct h2d_req *req);
 	/*
 	 * The next reply, a 200 with content, opens the tunnel of req->upgrade: all later input is
-	 * body, until the end of content ends both. NULL: it has none.
+	 * body, until the end of content ends both. NULL: no request has one.
 	 */
 	void (*tunnel)(struct h2d_req *req);
 };

@@ -38,7 +38,6 @@ size_t body_queue_clear(struct body_queue *q);
 struct req_hook {
 	void (*body)(struct h2d_req *req); /* body_queue has more, or its end; may be NULL */
 	void (*gone)(struct h2d_req *req); /* refused, or gone: the last call; may be NULL */
-	bool duplex; /* it takes the body during the reply, too: reply_send_duplex() */
 };
 
 /* True if the client should send the body now: it is being taken. */
@@ -66,18 +65,10 @@ static inline bool req_body_is_whole(const struct h2d_req *req)
 	return req->body_state != REQ_BODY_OVER && req->body_queue.n == req->record.bytes_in;
 }
 
-/* True if its taker takes it during a reply, too: a handler that may, or a hook that does. */
-static inline bool req_body_lasts(const struct h2d_req *req)
-{
-	return req->body_state == REQ_BODY_FLOWS || req->body_state == REQ_BODY_PAUSED ||
-	       (req->hook != NULL && req->hook->duplex &&
-		       (req->body_state == REQ_BODY_HOOKED || req->body_state == REQ_BODY_DRAWN));
-}
-
 /* True if it is taken while the reply is sent. */
 static inline bool req_body_duplex(const struct h2d_req *req)
 {
-	return req->reply.ready && req_body_lasts(req);
+	return req->reply.duplex && req->body_state != REQ_BODY_OVER;
 }
 
 /*

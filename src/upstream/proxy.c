@@ -249,7 +249,7 @@ static void exchange_answer(struct exchange *x)
 	if (x->in.status != 101)
 		coded_begin(req, status);
 	/* A client that still waits for 100 keeps its body. */
-	if (x->state <= EXCHANGE_TUNNEL && !x->expects && req_body_lasts(req))
+	if (x->state <= EXCHANGE_TUNNEL && !x->ended && req->body_state == REQ_BODY_DRAWN)
 		reply_send_duplex(req, status);
 	else
 		reply_send(req, status);
@@ -390,7 +390,7 @@ static void on_body(struct h2d_req *req)
 		loop_at_turn_end(req->env->loop, &x->flush);
 }
 
-static const struct req_hook hook = { .duplex = true, .body = on_body };
+static const struct req_hook hook = { .body = on_body };
 
 /* --- the handler ------------------------------------------------------------------------------ */
 
