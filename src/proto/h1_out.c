@@ -6,56 +6,8 @@
 
 #include "http/reason.h"
 #include "proto/h1.h"
+#include "proto/h1_text.h"
 #include "request/pace.h"
-
-/* Small pieces, collected before they go to the outq. */
-struct text {
-	struct outq *q;
-	size_t n;
-	bool failed;
-	char buf[1024];
-};
-
-/* Not inline: gcc's sanitizers would report an empty buf as read before it is written. */
-static __attribute__((noinline)) void text_flush(struct text *t)
-{
-	if (outq_copy(t->q, t->buf, t->n) < 0)
-		t->failed = true;
-	t->n = 0;
-}
-
-static inline void h1_out_put(struct text *t, struct slice s)
-{
-	if (s.n > sizeof(t->buf) - t->n) {
-		text_flush(t);
-		if (s.n > sizeof(t->buf)) {
-			t->failed |= outq_copy(t->q, s.p, s.n) < 0;
-			return;
-		}
-	}
-	memcpy(t->buf + t->n, s.p, s.n);
-	t->n += s.n;
-}
-
-static inline void put_field(struct text *t, const struct field *f)
-{
-	size_t n = f->name.n + f->value.n + 4;
-	char *at = t->buf + t->n;
-
-	if (n > sizeof(t->buf) - t->n) {
-		h1_out_put(t, f->name);
-		h1_out_put(t, SLICE(": "));
-		h1_out_put(t, f->value);
-		h1_out_put(t, SLICE("\r\n"));
-		return;
-	}
-	memcpy(at, f->name.p, f->name.n);
-	at += f->name.n;
-	memcpy(at, ": ", 2);
-	memcpy(at + 2, f->value.p, f->value.n);
-	memcpy(at + 2 + f->value.n, "\r\n", 2);
-	t->n += n;
-}
 
 /* The whole line; n 0: the status is not registered. */
 static inline struct slice line_of(int status)
@@ -70,7 +22,7 @@ static inline struct slice line_of(int status)
 	}
 }
 
-static void put_status(struct text *t, int status)
+static void put_status(struct h1_text *t, int status)
 {
 	struct slice line = line_of(status);
 	char other[40];
@@ -78,7 +30,7 @@ static void put_status(struct text *t, int status)
 	if (line.n == 0)
 		line = slice_of(other,
 			(size_t)sprintf(other, "HTTP/1.1 %d %s\r\n", status, reason_of(status)));
-	h1_out_put(t, line);
+	h1_text_put(t, line);
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -105,77 +57,59 @@ static bool goes_on(const struct h1_stream *s)
 	return !s->head.wants_continue && s->head.length <= H1_UNWANTED_MAX - s->unwanted;
 }
 
-static void put_upgrade(struct text *t, struct slice protocol)
+static void put_upgrade(struct h1_text *t, struct slice protocol)
 {
-	h1_out_put(t, SLICE("connection: upgrade\r\nupgrade: "));
-	h1_out_put(t, protocol);
-	h1_out_put(t, SLICE("\r\n"));
+	h1_text_put(t, SLICE("connection: upgrade\r\nupgrade: "));
+	h1_text_put(t, protocol);
+	h1_text_put(t, SLICE("\r\n"));
 }
 
 static int put_head(struct h1_stream *s, struct outq *q)
 {
 	struct reply *r = &s->req.reply;
 	bool http10 = slice_eq(s->req.protocol, SLICE("HTTP/1.0"));
-	struct text t;
+	struct h1_text t;
 
-	t.q = q;
-	t.n = 0;
-	t.failed = false;
+	h1_text_begin(&t, q);
 	if (s->h1->tunnel && r->status == 200)
 		r->status = 101;
 	s->chunked = r->content && r->body.left == BODY_UNKNOWN && !http10 && r->status != 101;
 	s->keep = goes_on(s);
 	put_status(&t, r->status);
 	for (unsigned i = 0; i < r->nfields; i++)
-		put_field(&t, &r->fields[i]);
+		h1_text_field(&t, r->fields[i].name, r->fields[i].value);
 	if (s->chunked)
-		h1_out_put(&t, SLICE("transfer-encoding: chunked\r\n"));
+		h1_text_put(&t, SLICE("transfer-encoding: chunked\r\n"));
 	if (r->status == 101)
 		put_upgrade(&t, s->req.upgrade);
 	else if (!s->keep)
-		h1_out_put(&t, SLICE("connection: close\r\n"));
+		h1_text_put(&t, SLICE("connection: close\r\n"));
 	else if (http10)
-		h1_out_put(&t, SLICE("connection: keep-alive\r\n"));
-	h1_out_put(&t, SLICE("\r\n"));
-	text_flush(&t);
+		h1_text_put(&t, SLICE("connection: keep-alive\r\n"));
+	h1_text_put(&t, SLICE("\r\n"));
 	s->head_sent = true;
-	return t.failed ? -1 : 0;
+	return h1_text_end(&t);
 }
 
 /* --- the content ------------------------------------------------------------------------------ */
 
-static int put_chunk_size(struct outq *q, size_t n)
-{
-	char line[18], *p = line + sizeof(line);
-
-	*--p = '\n';
-	*--p = '\r';
-	do
-		*--p = "0123456789abcdef"[n & 15];
-	while ((n >>= 4) != 0);
-	return outq_copy(q, p, (size_t)(line + sizeof(line) - p));
-}
-
 static int put_trailers(const struct trailers *trailers, struct outq *q)
 {
-	struct text t;
+	struct h1_text t;
 
 	if (trailers == NULL)
 		return 0;
-	t.q = q;
-	t.n = 0;
-	t.failed = false;
+	h1_text_begin(&t, q);
 	for (unsigned i = 0; i < trailers->n; i++)
-		put_field(&t, &trailers->v[i]);
-	text_flush(&t);
-	return t.failed ? -1 : 0;
+		h1_text_field(&t, trailers->v[i].name, trailers->v[i].value);
+	return h1_text_end(&t);
 }
 
 static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 {
 	struct body *b = &s->req.reply.body;
 
-	if (s->chunked && put_chunk_size(q, n) < 0)
+	if (s->chunked && h1_put_chunk_size(q, n) < 0)
 		return -1;
 	/* With size 0, the last chunk: the trailer section follows. */
 	if (n > 0 && b->ops->emit(b, n, q) < 0)

@@ -2,29 +2,18 @@
  * ask: the head of the request to an application (RFC 9112, 3 and 5): the client's, without the
  * headers of its connection, and without those by which it could pretend to be another.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "http/base64.h"
 #include "http/path.h"
+#include "proto/h1_text.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
 #include "request/req_id.h"
 #include "upstream/exchange.h"
 
-enum { ASK_OWN = 1024 }; /* bytes of h2d's own headers, without the client's bytes in them */
-
-static char *put(char *at, struct slice s)
-{
-	return (char *)mempcpy(at, s.p, s.n);
-}
-
-static char *put_field(char *at, struct slice name, struct slice value)
-{
-	at = put(at, name);
-	at = put(at, SLICE(": "));
-	at = put(at, value);
-	return put(at, SLICE("\r\n"));
-}
+enum { KEY_BYTES = 16 }; /* of a WebSocket's handshake */
 
 /* --- the target ------------------------------------------------------------------------------- */
 
@@ -94,15 +83,15 @@ bool ask_may_pass(const struct h2d_req *req)
 	       site_location(req->site, loose) == req->location;
 }
 
-static char *put_target(char *at, const struct exchange *x)
+static void put_target(struct h1_text *t, const struct exchange *x)
 {
-	struct slice t = x->req->target;
+	struct slice target = x->req->target;
 
 	if (x->proxy->prefix.n > 0) {
-		at = put(at, x->proxy->prefix);
-		slice_skip(&t, x->proxy->replaced.n);
+		h1_text_put(t, x->proxy->prefix);
+		slice_skip(&target, x->proxy->replaced.n);
 	}
-	return put(at, t);
+	h1_text_put(t, target);
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */
@@ -149,109 +138,95 @@ static bool has(const struct h2d_req *req, struct slice name)
 }
 
 /* The addresses that trusted proxies have told, and the peer's. */
-static char *put_client(char *at, const struct h2d_req *req)
+static void put_client(struct h1_text *t, const struct h2d_req *req)
 {
-	struct slice name = SLICE("x-forwarded-for"), list = { 0 };
-	const char *separator = "";
-	char *line = at;
+	const struct addr *client = req_client(req);
+	struct slice name = SLICE("x-forwarded-for"), next = SLICE("x-forwarded-for: ");
 
-	at = put(put(at, name), SLICE(": "));
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
 		if (req->conn->trusted && slice_eq(f->name, name)) {
-			at += sprintf(at, "%s%.*s", separator, SLICE_ARG(f->value));
-			separator = ", ";
-			list = f->value;
+			h1_text_put(t, next);
+			h1_text_put(t, f->value);
+			next = SLICE(", ");
 		}
-	if (req->conn->peer.sa.sa_family != AF_UNIX)
-		at += sprintf(at, "%s%s", separator, ADDR_HOST(&req->conn->peer));
-	else if (list.n == 0)
-		return line;
-	at = put(at, SLICE("\r\n"));
-	if (req_client(req)->sa.sa_family == AF_INET || req_client(req)->sa.sa_family == AF_INET6)
-		at += sprintf(at, "x-real-ip: %s\r\n", ADDR_HOST(req_client(req)));
-	return at;
+	if (req->conn->peer.sa.sa_family != AF_UNIX) {
+		h1_text_put(t, next);
+		h1_text_put(t, slice_str(ADDR_HOST(&req->conn->peer)));
+		next = SLICE(", ");
+	}
+	if (slice_eq(next, SLICE(", ")))
+		h1_text_put(t, SLICE("\r\n"));
+	if (client->sa.sa_family == AF_INET || client->sa.sa_family == AF_INET6)
+		h1_text_field(t, SLICE("x-real-ip"), slice_str(ADDR_HOST(client)));
 }
 
-static char *put_body(char *at, const struct exchange *x)
+static void put_body(struct h1_text *t, const struct exchange *x)
 {
 	const struct h2d_req *req = x->req;
+	uint64_t length = req->has_body && req->upgrade.n == 0 ? req->body_length : 0;
+	char digits[24];
 
 	if (x->chunked)
-		at = put(at, SLICE("transfer-encoding: chunked\r\n"));
-	else if (req->has_body && req->upgrade.n == 0)
-		at += sprintf(at, "content-length: %llu\r\n", (unsigned long long)req->body_length);
-	else if (field_find(req->fields, req->nfields, SLICE("content-length")) != NULL)
-		at = put(at, SLICE("content-length: 0\r\n"));
+		h1_text_put(t, SLICE("transfer-encoding: chunked\r\n"));
+	else if (length > 0 ||
+		 field_find(req->fields, req->nfields, SLICE("content-length")) != NULL)
+		h1_text_field(t, SLICE("content-length"),
+			slice_of(digits, (size_t)sprintf(digits, "%" PRIu64, length)));
 	if (x->expects)
-		at = put(at, SLICE("expect: 100-continue\r\n"));
-	if (req->upgrade.n > 0)
-		at = put_field(
-			put(at, SLICE("connection: upgrade\r\n")), SLICE("upgrade"), req->upgrade);
-	return at;
+		h1_text_put(t, SLICE("expect: 100-continue\r\n"));
+	if (req->upgrade.n > 0) {
+		h1_text_put(t, SLICE("connection: upgrade\r\n"));
+		h1_text_field(t, SLICE("upgrade"), req->upgrade);
+	}
 }
 
-/* RFC 6455, 4.1: a client of extended CONNECT has sent no key, and no peer of HTTP/1.1 does
- * without. */
-static char *put_key(char *at, struct h2d_req *req)
+/* RFC 6455, 4.1: no peer of HTTP/1.1 does without a key, which a client of extended CONNECT has not
+ * sent. */
+static void put_key(struct h1_text *t, struct h2d_req *req)
 {
-	struct slice id;
+	char key[BASE64_ENCODED(KEY_BYTES)];
+	struct slice id = req_id(req);
 
-	if (!slice_eq(req->method_text, SLICE("CONNECT")) || (id = req_id(req)).n < 16)
-		return at;
-	at = put(at, SLICE("sec-websocket-key: "));
-	base64_encode(id.p, 16, at);
-	return put(at + BASE64_ENCODED(16), SLICE("\r\n"));
+	if (id.n < KEY_BYTES)
+		return;
+	base64_encode(id.p, KEY_BYTES, key);
+	h1_text_field(t, SLICE("sec-websocket-key"), slice_of(key, sizeof(key)));
 }
 
-static size_t ask_size(const struct exchange *x)
-{
-	const struct h2d_req *req = x->req;
-	size_t n = ASK_OWN + req->method_text.n + req->target.n + req->upgrade.n +
-		   x->proxy->prefix.n + x->proxy->host.n + 2 * req->authority.n +
-		   x->proxy->subject_header.n +
-		   (req->conn->client_subject != NULL ? strlen(req->conn->client_subject) : 0);
-
-	for (unsigned i = 0; i < req->nfields; i++)
-		n += req->fields[i].name.n + req->fields[i].value.n + 4;
-	return n;
-}
-
-struct slice ask_head(const struct exchange *x)
+int ask_head(const struct exchange *x, struct outq *q)
 {
 	struct h2d_req *req = x->req;
 	const char *subject = req->conn->client_subject;
 	bool names = field_find(req->fields, req->nfields, SLICE("connection")) != NULL;
-	size_t size;
-	char *p, *at;
+	bool connects = slice_eq(req->method_text, SLICE("CONNECT"));
+	struct h1_text t;
 
 	if (req->ncookies > 1 && req_field_join_cookies(req) < 0)
-		return (struct slice){ 0 };
-	size = ask_size(x);
-	p = at = arena_alloc(&req->arena, size);
-	if (p == NULL)
-		return (struct slice){ 0 };
-	at = put(
-		at, slice_eq(req->method_text, SLICE("CONNECT")) ? SLICE("GET") : req->method_text);
-	at = put(at, SLICE(" "));
-	at = put_target(at, x);
-	at = put_field(put(at, SLICE(" HTTP/1.1\r\n")), SLICE("host"),
-		x->proxy->host.n > 0 ? x->proxy->host : req->authority);
+		return -1;
+	h1_text_begin(&t, q);
+	h1_text_put(&t, connects ? SLICE("GET") : req->method_text);
+	h1_text_put(&t, SLICE(" "));
+	put_target(&t, x);
+	h1_text_put(&t, SLICE(" HTTP/1.1\r\n"));
+	h1_text_field(&t, SLICE("host"), x->proxy->host.n > 0 ? x->proxy->host : req->authority);
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
 		if (ask_passes(x, f, names))
-			at = put_field(at, f->name, f->value);
-	at = put_client(at, req);
+			h1_text_field(&t, f->name, f->value);
+	put_client(&t, req);
 	if (!has(req, SLICE("x-forwarded-proto")))
-		at = put_field(at, SLICE("x-forwarded-proto"),
+		h1_text_field(&t, SLICE("x-forwarded-proto"),
 			req_client_https(req) ? SLICE("https") : SLICE("http"));
 	if (!has(req, SLICE("x-forwarded-host")) && req->authority.n > 0)
-		at = put_field(at, SLICE("x-forwarded-host"), req->authority);
+		h1_text_field(&t, SLICE("x-forwarded-host"), req->authority);
 	if (x->proxy->subject_header.n > 0 && subject != NULL)
-		at = put_field(at, x->proxy->subject_header, slice_str(subject));
+		h1_text_field(&t, x->proxy->subject_header, slice_str(subject));
 	if (req_id_shown(req).n > 0)
-		at = put_field(at, req_id_field, req_id(req));
-	at = put_key(at, req);
-	at = put_body(at, x);
-	at += sprintf(at, "via: %s h2d\r\n\r\n", req->protocol.p + strlen("HTTP/"));
-	H2D_ASSERT((size_t)(at - p) < size);
-	return slice_of(p, (size_t)(at - p));
+		h1_text_field(&t, req_id_field, req_id(req));
+	if (connects)
+		put_key(&t, req);
+	put_body(&t, x);
+	h1_text_put(&t, SLICE("via: "));
+	h1_text_put(&t, slice_str(req->protocol.p + strlen("HTTP/")));
+	h1_text_put(&t, SLICE(" h2d\r\n\r\n"));
+	return h1_text_end(&t);
 }

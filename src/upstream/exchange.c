@@ -1,13 +1,12 @@
 /*
  * exchange: see exchange.h. It sends the head of the request, then the pieces of its body from the
- * request's queue, with frames if chunked (RFC 9112, 7.1). Credit is given back when a piece is
+ * request's queue, chunked if it has no length. Credit is given back when a piece is
  * sent, so a slow peer slows the client down. Nothing is sent twice but a request without a body
  * whose method is idempotent (RFC 9110, 9.2.2), and once; what no peer has got may go to any.
  */
 #include "upstream/exchange.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "proto/h1_text.h"
 #include "request/req_field.h"
 
 enum {
@@ -36,20 +36,10 @@ void exchange_go(struct exchange *x, enum exchange_state state)
 	STATES_STEP(&exchange_states, x->state, state);
 }
 
-static void exchange_drop_piece(struct exchange *x)
-{
-	if (x->piece == NULL)
-		return;
-	x->req->stream->consume(x->req, x->piece->n);
-	body_pieces_free(x->piece);
-	x->piece = NULL;
-}
-
 void exchange_leave(struct exchange *x, bool good, enum exchange_state state)
 {
 	exchange_go(x, state);
-	x->out[0].n = x->out[1].n = x->out[2].n = 0;
-	exchange_drop_piece(x);
+	outq_clear(&x->out);
 	link_leave(&x->turn, good);
 	timer_disarm(&x->req->env->loop->wheel, &x->timer);
 	loop_cancel(&x->flush);
@@ -60,7 +50,7 @@ void exchange_leave(struct exchange *x, bool good, enum exchange_state state)
 void exchange_wait(struct exchange *x)
 {
 	struct wheel *wheel = &x->req->env->loop->wheel;
-	bool sends = x->out[0].n + x->out[1].n + x->out[2].n > 0;
+	bool sends = outq_len(&x->out) > 0;
 
 	if (x->state == EXCHANGE_TUNNEL)
 		timer_arm(wheel, &x->timer, clock_ms() + TUNNEL_MS);
@@ -75,60 +65,58 @@ void exchange_wait(struct exchange *x)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-/* The last chunk, and the trailers. */
-static struct slice last_chunk(struct exchange *x)
+static void piece_release(struct ref *ref)
 {
-	const struct trailers *t = x->req->trailers;
-	char *p = t != NULL ? arena_alloc(&x->req->arena, sizeof(x->frame) + t->size) : x->frame;
-	char *at;
+	struct exchange *x = LIST_ENTRY(ref, struct exchange, piece_ref);
 
-	if (p == NULL) { /* trailers may be dropped (RFC 9110, 6.5.1) */
-		t = NULL;
-		p = x->frame;
-	}
-	at = p;
-	at += sprintf(at, "%s0\r\n", x->begun ? "\r\n" : "");
-	for (unsigned i = 0; t != NULL && i < t->n; i++)
-		if (ask_passes(x, &t->v[i], true))
-			at += sprintf(at, "%.*s: %.*s\r\n", SLICE_ARG(t->v[i].name),
-				SLICE_ARG(t->v[i].value));
-	at += sprintf(at, "\r\n");
-	return slice_of(p, (size_t)(at - p));
+	x->req->stream->consume(x->req, x->piece->n);
+	body_pieces_free(x->piece);
 }
 
-/* The next piece, or the end, goes to out. */
-static void exchange_next(struct exchange *x)
+static int put_piece(struct exchange *x, struct body_piece *piece)
+{
+	bool done;
+
+	x->begun = true;
+	x->piece = piece;
+	ref_init(&x->piece_ref, piece_release);
+	done = (!x->chunked || h1_put_chunk_size(&x->out, piece->n) == 0) &&
+	       outq_borrow(&x->out, piece->bytes, piece->n, &x->piece_ref) == 0 &&
+	       (!x->chunked || outq_copy(&x->out, "\r\n", 2) == 0);
+	ref_put(&x->piece_ref);
+	return done ? 0 : -1;
+}
+
+/* The last chunk, and the trailers. */
+static int put_last(struct exchange *x)
+{
+	const struct trailers *trailers = x->req->trailers;
+	struct h1_text t;
+
+	h1_text_begin(&t, &x->out);
+	h1_text_put(&t, SLICE("0\r\n"));
+	for (unsigned i = 0; trailers != NULL && i < trailers->n; i++)
+		if (ask_passes(x, &trailers->v[i], true))
+			h1_text_field(&t, trailers->v[i].name, trailers->v[i].value);
+	h1_text_put(&t, SLICE("\r\n"));
+	return h1_text_end(&t);
+}
+
+/* The next piece of the body goes to out, or its end. -1: memory is out. */
+static int put_body(struct exchange *x)
 {
 	struct body_queue *q = &x->req->body_queue;
+	struct body_piece *piece;
 
 	if (x->ended || x->req->body_state != REQ_BODY_DRAWN)
-		return;
-	x->piece = body_queue_take(q);
-	if (x->piece != NULL) {
-		x->out[2] = slice_of(x->piece->bytes, x->piece->n);
-		if (x->chunked)
-			x->out[1] =
-				slice_of(x->frame, (size_t)sprintf(x->frame, "%s%zx\r\n",
-							   x->begun ? "\r\n" : "", x->piece->n));
-		x->begun = true;
-	} else if (q->ended) {
-		x->ended = true;
-		if (x->chunked)
-			x->out[1] = last_chunk(x);
-		else if (x->state == EXCHANGE_TUNNEL)
-			shutdown(x->turn.link->watch.fd, SHUT_WR);
-	}
-}
-
-/* n bytes were sent. */
-static void exchange_sent(struct exchange *x, size_t n)
-{
-	for (unsigned i = 0; i < 3; i++) {
-		size_t some = n < x->out[i].n ? n : x->out[i].n;
-
-		slice_skip(&x->out[i], some);
-		n -= some;
-	}
+		return 0;
+	piece = body_queue_take(q);
+	if (piece != NULL)
+		return put_piece(x, piece);
+	x->ended = q->ended;
+	if (x->ended && x->state == EXCHANGE_TUNNEL)
+		shutdown(x->turn.link->watch.fd, SHUT_WR);
+	return x->ended && x->chunked ? put_last(x) : 0;
 }
 
 void exchange_send(struct exchange *x)
@@ -136,27 +124,26 @@ void exchange_send(struct exchange *x)
 	ssize_t n = 0;
 
 	while (!x->deaf) {
-		struct iovec v[3];
-		struct msghdr msg = { .msg_iov = v, .msg_iovlen = 3 };
+		struct iovec v[4];
+		struct msghdr msg = { .msg_iov = v };
 
-		if (x->out[2].n == 0) {
-			exchange_drop_piece(x);
-			exchange_next(x);
+		/* The first piece goes with the head. */
+		if ((outq_len(&x->out) == 0 || !x->begun) && put_body(x) < 0) {
+			exchange_fail(x, ERR_NO_MEMORY, NULL);
+			return;
 		}
-		if (x->out[0].n + x->out[1].n + x->out[2].n == 0)
+		if (outq_len(&x->out) == 0)
 			break;
-		for (unsigned i = 0; i < 3; i++)
-			v[i] = (struct iovec){ (void *)(uintptr_t)x->out[i].p, x->out[i].n };
+		msg.msg_iovlen = (size_t)outq_iov(&x->out, v, 4, SIZE_MAX);
 		n = sendmsg(x->turn.link->watch.fd, &msg, MSG_NOSIGNAL);
 		if (n < 0)
 			break;
-		exchange_sent(x, (size_t)n);
+		outq_consume(&x->out, (size_t)n);
 	}
 	/* A peer that has answered early may take no more: its answer can still be read. */
 	if (n < 0 && errno != EAGAIN) {
 		x->deaf = true;
-		x->out[0].n = x->out[1].n = x->out[2].n = 0;
-		exchange_drop_piece(x);
+		outq_clear(&x->out);
 		if (x->begun) /* else another link may want it */
 			req_body_over(x->req);
 	}

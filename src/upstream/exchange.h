@@ -26,11 +26,10 @@ struct exchange {
 	bool retried; /* once it was sent again */
 
 	/* The request. */
-	struct slice head;
 	struct task flush;        /* sends at the end of the turn */
-	struct slice out[3];      /* unsent bytes: a head, the frame of a chunk, its piece */
-	struct body_piece *piece; /* NULL: none */
-	char frame[32];
+	struct outq out;          /* unsent bytes */
+	struct body_piece *piece; /* of the body, which out borrows by piece_ref */
+	struct ref piece_ref;
 	bool chunked;
 	bool expects; /* the client waits for 100, and so does its body */
 	bool begun;   /* some of the body was sent */
@@ -70,8 +69,8 @@ void exchange_wait(struct exchange *x);
 /* Sends what can be sent. */
 void exchange_send(struct exchange *x);
 
-/* ask.c: the head of the request, in its arena; p NULL when memory is out. */
-struct slice ask_head(const struct exchange *x);
+/* ask.c: the head of the request goes to q. -1 when memory is out. */
+int ask_head(const struct exchange *x, struct outq *q);
 
 /* ask.c: true if the peer gets that header, or trailer; names: Connection may name it. */
 bool ask_passes(const struct exchange *x, const struct field *f, bool names);

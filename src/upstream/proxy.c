@@ -22,6 +22,7 @@ struct exchange_buf {
 	uint8_t bytes[BUF_BYTES];
 };
 
+static struct pool blocks = { .size = OUTQ_BLOCK, .keep = BUFS_KEPT };
 static struct pool bufs = { .size = sizeof(struct exchange_buf), .keep = BUFS_KEPT };
 
 static void buf_release(struct ref *ref)
@@ -81,7 +82,7 @@ static void exchange_over(struct exchange *x)
 	/* The last byte may come before the end. What came after DRAWN was dropped. */
 	bool ended = x->ended || (req->body_state == REQ_BODY_DRAWN && req->body_queue.n == 0 &&
 					 req->record.bytes_in == req->body_length);
-	bool whole = ended && !x->deaf && !x->ends && x->out[0].n + x->out[1].n + x->out[2].n == 0;
+	bool whole = ended && !x->deaf && !x->ends && outq_len(&x->out) == 0;
 
 	if (x->at < x->n)
 		log_peer(LEVEL_WARN,
@@ -332,14 +333,16 @@ static void exchange_begin(struct exchange *x)
 	struct h2d_req *req = x->req;
 
 	exchange_go(x, EXCHANGE_HEAD);
-	x->out[0] = x->head;
 	x->deaf = x->ended = false;
 	drop_buf(x);
 	x->readable = x->ends = false;
 	response_begin(&x->in, &req->arena, req->method == H2D_HEAD, req->upgrade.n > 0);
 	if (!x->expects && req->upgrade.n == 0)
 		req_body_draw(req);
-	exchange_send(x);
+	if (ask_head(x, &x->out) == 0)
+		exchange_send(x);
+	else
+		exchange_fail(x, ERR_NO_MEMORY, NULL);
 }
 
 static void on_link(struct link_turn *t)
@@ -404,17 +407,13 @@ static void start(struct h2d_req *req, void *state)
 	x->expects = req_expects_continue(req);
 	timer_init(&x->timer, on_time);
 	task_init(&x->flush, on_flush);
+	outq_init(&x->out, &blocks);
 	link_turn_init(&x->turn, req->env->upstreams, x->proxy, req_account(req));
 	x->turn.linked = on_link;
 	x->turn.event = on_event;
 	if (!ask_may_pass(req)) {
 		req_fault(req, ERR_BAD_PATH);
 		reply_error(req, ERR_BAD_PATH->status);
-		return;
-	}
-	x->head = ask_head(x);
-	if (x->head.p == NULL) {
-		reply_no_memory(req, req->head_size);
 		return;
 	}
 	if (req->body_state == REQ_BODY_NONE) /* files had the request first */
