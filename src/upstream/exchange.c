@@ -165,8 +165,8 @@ static bool exchange_may_retry(const struct exchange *x)
 		return false;
 	if (x->state == EXCHANGE_CONNECT)
 		return x->turn.attempts < x->proxy->npeers;
-	return x->state == EXCHANGE_HEAD && !x->retried && !x->in.seen &&
-	       x->req->upgrade.n == 0 && is_idempotent(x->req->method);
+	return x->state == EXCHANGE_HEAD && !x->retried && !x->in.seen && x->req->upgrade.n == 0 &&
+	       is_idempotent(x->req->method);
 }
 
 void exchange_give_up(struct exchange *x)

@@ -39,7 +39,6 @@ struct exchange {
 	/* The response. */
 	struct response in;
 	struct exchange_buf *buf; /* NULL: none */
-	size_t at, n;             /* of buf: the next unread byte, all of them */
 	struct slice content;     /* of buf, for the client */
 	bool readable;            /* the link may have more */
 	bool ends;                /* no further event tells so */

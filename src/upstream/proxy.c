@@ -35,12 +35,33 @@ static void drop_buf(struct exchange *x)
 	if (x->buf != NULL)
 		ref_put(&x->buf->ref);
 	x->buf = NULL;
-	x->at = x->n = 0;
 }
 
-/* Reads into the buffer, of which nothing is unread. 1; 0: nothing for now; -1: the end;
- * -2: an error (errno). */
-static int receive(struct exchange *x)
+/* True while its link has bytes for it. */
+static bool is_connected(const struct exchange *x)
+{
+	return x->state >= EXCHANGE_HEAD && x->state <= EXCHANGE_TUNNEL;
+}
+
+/* The response is complete; content may wait for the client. more: bytes came behind it. */
+static void exchange_over(struct exchange *x, bool more)
+{
+	const struct h2d_req *req = x->req;
+	/* The last byte may come before the end. What came after DRAWN was dropped. */
+	bool ended = x->ended || (req->body_state == REQ_BODY_DRAWN && req->body_queue.n == 0 &&
+					 req->record.bytes_in == req->body_length);
+	bool whole = ended && !x->deaf && !x->ends && outq_len(&x->out) == 0;
+
+	if (more)
+		log_peer(LEVEL_WARN,
+			"upstream %.*s: bytes behind a response; closing the connection",
+			SLICE_ARG(link_name(&x->turn)));
+	/* readable: more may be in the socket, of which no event would tell an idle link. */
+	exchange_leave(x, whole && x->in.keep && !more && !x->readable, EXCHANGE_OVER);
+}
+
+/* Reads into the buffer, which has no content. The number of bytes; 0: none for now, or no more. */
+static size_t receive(struct exchange *x)
 {
 	ssize_t n;
 
@@ -50,55 +71,109 @@ static int receive(struct exchange *x)
 		drop_buf(x);
 	if (x->buf == NULL) {
 		x->buf = pool_get(&bufs);
-		if (x->buf == NULL)
-			return -2;
+		if (x->buf == NULL) {
+			exchange_fail(x, ERR_NO_MEMORY, NULL);
+			return 0;
+		}
 		ref_init(&x->buf->ref, buf_release);
 	}
-	x->at = x->n = 0;
 	n = recv(x->turn.link->watch.fd, x->buf->bytes, BUF_BYTES, 0);
-	if (n == 0)
-		return -1;
-	if (n < 0)
-		return errno == EAGAIN ? (x->readable = false, 0) : -2;
-	x->n = (size_t)n;
 	/* An event tells when there is more (epoll(7), question 9). */
-	x->readable = x->n == BUF_BYTES || x->ends;
-	return 1;
+	x->readable = n == BUF_BYTES || x->ends;
+	if (n > 0)
+		return (size_t)n;
+	if (n == 0 && response_eof(&x->in) == RESPONSE_END)
+		exchange_over(x, false);
+	else if (n == 0 || errno != EAGAIN)
+		exchange_fail(x, ERR_UPSTREAM_RESET, n == 0 ? x->in.fault : strerror(errno));
+	return 0;
 }
 
-static enum response_found exchange_parse(struct exchange *x, struct slice *piece)
-{
-	const uint8_t *data = x->buf->bytes + x->at;
-	enum response_found found = response_next(&x->in, &data, x->buf->bytes + x->n, piece);
+/* --- what comes ------------------------------------------------------------------------------- */
 
-	x->at = (size_t)(data - x->buf->bytes);
-	return found;
+/* False: memory is out. */
+static bool take_fields(struct exchange *x, bool connects)
+{
+	for (unsigned i = 0; i < x->in.nfields; i++) {
+		const struct field *f = &x->in.fields[i];
+
+		/* A client of extended CONNECT has sent no key (RFC 8441, 5.1). */
+		if (connects && x->in.status == 101 &&
+			slice_eq(f->name, SLICE("sec-websocket-accept")))
+			continue;
+		if (reply_set(x->req, f->name, f->value) < 0)
+			return false;
+	}
+	return true;
 }
 
-/* The response is complete; content may wait for the client. */
-static void exchange_over(struct exchange *x)
+/* The protocols are switched: what the client sends from now on is for the peer. */
+static void open_tunnel(struct exchange *x)
 {
-	const struct h2d_req *req = x->req;
-	/* The last byte may come before the end. What came after DRAWN was dropped. */
-	bool ended = x->ended || (req->body_state == REQ_BODY_DRAWN && req->body_queue.n == 0 &&
-					 req->record.bytes_in == req->body_length);
-	bool whole = ended && !x->deaf && !x->ends && outq_len(&x->out) == 0;
+	struct h2d_req *req = x->req;
 
-	if (x->at < x->n)
-		log_peer(LEVEL_WARN,
-			"upstream %.*s: bytes behind a response; closing the connection",
-			SLICE_ARG(link_name(&x->turn)));
-	/* readable: more may be in the socket, of which no event would tell an idle link. */
-	exchange_leave(x, whole && x->in.keep && x->at == x->n && !x->readable, EXCHANGE_OVER);
+	exchange_go(x, EXCHANGE_TUNNEL);
+	x->ended = false;
+	req->upgrade = x->in.upgrade;
+	req->body_queue.ended = false;
+	req->body_left = UINT64_MAX;
+	req->stream->tunnel(req);
+	req_body_draw(req);
+	loop_at_turn_end(req->env->loop, &x->flush); /* some of it may be there */
 }
 
-/* Makes content of what was read: pieces are moved together. */
-static void decode(struct exchange *x)
+/* The head is complete. */
+static void take_head(struct exchange *x)
 {
-	for (;;) {
-		struct slice piece;
+	struct h2d_req *req = x->req;
+	bool connects = slice_eq(req->method_text, SLICE("CONNECT"));
 
-		switch (exchange_parse(x, &piece)) {
+	if (x->in.status == 101 && !slice_ieq(x->in.upgrade, req->upgrade)) {
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
+	} else if (x->in.status / 100 == 2 && connects) {
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
+	} else if (!take_fields(x, connects)) {
+		exchange_fail(x, ERR_NO_MEMORY, NULL);
+	} else {
+		link_counts(&x->turn, NULL, false);
+		if (x->in.status == 101)
+			open_tunnel(x);
+		else
+			exchange_go(x, EXCHANGE_CONTENT);
+	}
+}
+
+static void pass_interim(struct exchange *x)
+{
+	unsigned n = x->in.nfields;
+
+	if (x->in.status == 100) {
+		if (x->expects && x->req->upgrade.n == 0)
+			req_body_draw(x->req);
+		x->expects = false;
+		exchange_send(x);
+		return;
+	}
+	x->req->stream->interim(x->req, x->in.status, x->in.fields,
+		n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
+}
+
+/* Takes n bytes of the buffer: pieces of content are moved together. */
+static void decode(struct exchange *x, size_t n)
+{
+	const uint8_t *data = x->buf->bytes, *end = data + n;
+	struct slice piece;
+
+	while (is_connected(x)) {
+		switch (response_next(&x->in, &data, end, &piece)) {
+		case RESPONSE_MORE:
+			return;
+		case RESPONSE_HEAD:
+			if (x->in.status < 200 && x->in.status != 101)
+				pass_interim(x);
+			else
+				take_head(x);
+			break;
 		case RESPONSE_DATA:
 			if (x->content.n == 0)
 				x->content.p = piece.p;
@@ -108,26 +183,32 @@ static void decode(struct exchange *x)
 			x->content.n += piece.n;
 			break;
 		case RESPONSE_END:
-			exchange_over(x);
-			return;
+			exchange_over(x, data < end);
+			break;
 		case RESPONSE_FAULT:
 			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
-			return;
-		default:
-			return;
+			break;
 		}
 	}
 }
 
-/* The connection ended, or failed: more of receive(). */
-static void exchange_lost(struct exchange *x, int more)
+/* Takes what came, up to content. */
+static void exchange_read(struct exchange *x)
 {
-	int error = errno;
+	while (x->content.n == 0 && is_connected(x)) {
+		size_t n = receive(x);
 
-	if (more == -1 && response_eof(&x->in) == RESPONSE_END)
-		exchange_over(x);
-	else
-		exchange_fail(x, ERR_UPSTREAM_RESET, more == -1 ? x->in.fault : strerror(error));
+		if (n == 0)
+			break;
+		decode(x, n);
+	}
+	x->later = false;
+	if (x->content.n == 0)
+		drop_buf(x);
+	if (is_connected(x)) {
+		x->later = x->content.n == 0 && x->req->reply.ready;
+		exchange_wait(x);
+	}
 }
 
 /* --- content ---------------------------------------------------------------------------------- */
@@ -136,25 +217,11 @@ static ssize_t content_ready(struct body *b, size_t want)
 {
 	struct exchange *x = b->src;
 
-	x->later = false;
-	while (x->content.n == 0 && (x->state == EXCHANGE_CONTENT || x->state == EXCHANGE_TUNNEL)) {
-		int more = receive(x);
-
-		if (more > 0) {
-			decode(x);
-		} else if (more < 0) {
-			exchange_lost(x, more);
-		} else {
-			x->later = true;
-			drop_buf(x);
-			exchange_wait(x);
-			return BODY_LATER;
-		}
-	}
-	if (x->content.n > 0) {
-		exchange_wait(x);
+	exchange_read(x);
+	if (x->content.n > 0)
 		return (ssize_t)(x->content.n < want ? x->content.n : want);
-	}
+	if (is_connected(x))
+		return BODY_LATER;
 	req_body_over(x->req);
 	if (x->state == EXCHANGE_BROKEN)
 		return BODY_FAILED;
@@ -189,125 +256,25 @@ static const struct body_ops content_ops = {
 	.trailers = content_trailers,
 };
 
-/* --- the head --------------------------------------------------------------------------------- */
-
-/* A client of extended CONNECT has sent no key (RFC 8441, 5.1). */
-static bool is_of_handshake(const struct exchange *x, struct slice name)
-{
-	return x->in.status == 101 && slice_eq(x->req->method_text, SLICE("CONNECT")) &&
-	       slice_eq(name, SLICE("sec-websocket-accept"));
-}
-
-/* False: memory is out. */
-static bool take_fields(struct exchange *x)
-{
-	for (unsigned i = 0; i < x->in.nfields; i++)
-		if (!is_of_handshake(x, x->in.fields[i].name) &&
-			reply_set(x->req, x->in.fields[i].name, x->in.fields[i].value) < 0)
-			return false;
-	return true;
-}
-
-/* The protocols are switched: what the client sends from now on is for the peer. */
-static void open_tunnel(struct exchange *x)
-{
-	struct h2d_req *req = x->req;
-
-	exchange_go(x, EXCHANGE_TUNNEL);
-	x->ended = false;
-	req->upgrade = x->in.upgrade;
-	req->body_queue.ended = false;
-	req->body_left = UINT64_MAX;
-	req->stream->tunnel(req);
-	req_body_draw(req);
-	loop_at_turn_end(req->env->loop, &x->flush); /* some of it may be there */
-}
-
+/* Replies, once what came with the head is taken: the protocol needs to know whether content, and
+ * the body, go on. A client that still waits for 100 keeps its body. */
 static void exchange_answer(struct exchange *x)
 {
 	struct h2d_req *req = x->req;
-	struct body *b = &req->reply.body;
 	int status = x->in.status;
 
-	link_counts(&x->turn, NULL, false);
-	if (!take_fields(x)) {
-		exchange_leave(x, false, EXCHANGE_OVER);
-		reply_no_fields(&req->reply);
-		reply_error(req, ERR_NO_MEMORY->status);
-		return;
-	}
-	*b = (struct body){ .ops = &content_ops, .req = req, .left = x->in.length, .src = x };
-	if (status == 101) {
-		open_tunnel(x);
+	req->reply.body =
+		(struct body){ .ops = &content_ops, .req = req, .left = x->in.length, .src = x };
+	if (status == 101)
 		status = 200;
-	} else {
-		exchange_go(x, EXCHANGE_CONTENT);
-	}
-	/* The protocol needs to know whether the body goes on. */
-	decode(x);
-	if (x->state == EXCHANGE_BROKEN)
-		return;
-	if (x->in.status != 101)
+	else
 		coded_begin(req, status);
-	/* A client that still waits for 100 keeps its body. */
-	if (x->state <= EXCHANGE_TUNNEL && !x->ended && req->body_state == REQ_BODY_DRAWN)
+	if (is_connected(x) && !x->ended && req->body_state == REQ_BODY_DRAWN)
 		reply_send_duplex(req, status);
 	else
 		reply_send(req, status);
 	if (x->state == EXCHANGE_TUNNEL && req->reply.status / 100 == 5)
 		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "response headers too long");
-}
-
-static void pass_interim(struct exchange *x)
-{
-	unsigned n = x->in.nfields;
-
-	if (x->in.status == 100) {
-		if (x->expects && x->req->upgrade.n == 0)
-			req_body_draw(x->req);
-		x->expects = false;
-		exchange_send(x);
-		return;
-	}
-	x->req->stream->interim(x->req, x->in.status, x->in.fields,
-		n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
-}
-
-static void exchange_read(struct exchange *x)
-{
-	struct slice piece;
-
-	while (x->state == EXCHANGE_HEAD) {
-		int more = x->at < x->n ? 1 : receive(x);
-
-		if (more == 0) {
-			drop_buf(x);
-			return;
-		}
-		if (more < 0) {
-			exchange_lost(x, more);
-			return;
-		}
-		exchange_wait(x);
-		switch (exchange_parse(x, &piece)) {
-		case RESPONSE_HEAD:
-			if (x->in.status < 200 && x->in.status != 101)
-				pass_interim(x);
-			else if (x->in.status == 101 && !slice_ieq(x->in.upgrade, x->req->upgrade))
-				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
-			else if (x->in.status / 100 == 2 &&
-				 slice_eq(x->req->method_text, SLICE("CONNECT")))
-				exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
-			else
-				exchange_answer(x);
-			break;
-		case RESPONSE_FAULT:
-			exchange_fail(x, ERR_UPSTREAM_RESPONSE, x->in.fault);
-			break;
-		default:
-			break;
-		}
-	}
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -373,10 +340,14 @@ static void on_event(struct link_turn *t, uint32_t events)
 		return;
 	x->readable = true;
 	x->ends |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-	if (x->state == EXCHANGE_HEAD)
-		exchange_read(x);
-	else if (x->later)
-		req_resume(x->req);
+	if (x->state != EXCHANGE_HEAD) {
+		if (x->later)
+			req_resume(x->req);
+		return;
+	}
+	exchange_read(x);
+	if (x->state >= EXCHANGE_CONTENT && x->state <= EXCHANGE_OVER)
+		exchange_answer(x);
 }
 
 static void on_flush(struct task *t)
@@ -389,7 +360,7 @@ static void on_body(struct h2d_req *req)
 {
 	struct exchange *x = req->hook_state;
 
-	if (x->state >= EXCHANGE_HEAD && x->state <= EXCHANGE_TUNNEL && !x->expects)
+	if (is_connected(x) && !x->expects)
 		loop_at_turn_end(req->env->loop, &x->flush);
 }
 
