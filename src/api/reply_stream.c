@@ -15,9 +15,8 @@ enum { INTERIM_MAX = 64000, INTERIM_HEAD = 32 };
 
 struct reply_stream {
 	h2d_fill *fill;
-	size_t off, len;           /* of buf: written bytes, not taken yet */
-	bool sized;                /* its length was given: body.left counts down */
-	struct trailers *trailers; /* NULL: none */
+	size_t off, len; /* of buf: written bytes, not taken yet */
+	bool sized;      /* its length was given: body.left counts down */
 	char buf[FILL_SIZE];
 };
 
@@ -85,18 +84,10 @@ static int stream_emit(struct body *b, size_t n, struct outq *q)
 	return outq_copy(q, p, n);
 }
 
-static const struct trailers *stream_trailers(const struct body *b)
-{
-	const struct reply_stream *s = b->src;
-
-	return s->trailers;
-}
-
 static const struct body_ops stream_ops = {
 	.name = "stream",
 	.ready = stream_ready,
 	.emit = stream_emit,
-	.trailers = stream_trailers,
 };
 
 /* NULL: the request has its answer. */
@@ -112,7 +103,6 @@ static struct reply_stream *stream_new(struct h2d_req *req, const char *type, h2
 		return NULL;
 	}
 	s->fill = fill;
-	s->trailers = NULL;
 	s->off = s->len = 0;
 	return s;
 }
@@ -157,16 +147,15 @@ void h2d_reply_stream_sized(
 
 int h2d_reply_trailer(struct h2d_req *req, const char *name, const char *value)
 {
-	const struct body *b = &req->reply.body;
+	struct body *b = &req->reply.body;
 	struct slice n = slice_str(name), v = slice_str(value);
-	struct reply_stream *s = b->src;
 
 	HANDLER_CALL();
 	/* A message of HTTP/1.1 with a known length has no place for them. */
 	if (!req->reply.ready || b->ops != &stream_ops || b->left != BODY_UNKNOWN ||
 		!reply_field_valid(n, v))
 		return -1;
-	return trailers_add(&s->trailers, &req->arena, TRAILERS_SIZE, n, v) == 0 ? 0 : -1;
+	return trailers_add(&b->trailers, &req->arena, TRAILERS_SIZE, n, v) == 0 ? 0 : -1;
 }
 
 int h2d_reply_interim(struct h2d_req *req, int status, const struct h2d_header *headers, unsigned n)

@@ -105,18 +105,6 @@ static bool may_start(struct h2d_req *req, const struct h2d_handler *handler)
 	return false;
 }
 
-static void ask_nobody(struct h2d_req *req, void *state)
-{
-	struct explain *e = explain_of(req);
-
-	(void)state;
-	e->refused = req->handler;
-	e->over = true;
-}
-
-/* In place of the upstreams', which files may start, too. */
-static const struct h2d_handler proxy = { .name = "proxy", .start = ask_nobody };
-
 /* --- listeners -------------------------------------------------------------------------------- */
 
 static uint16_t port_of(const struct conf_listen *l)
@@ -322,7 +310,6 @@ static int explain_start(struct explain *e)
 				       .files = e->files,
 				       .auth_queue = e->auth_queue });
 	e->env.conf.traced = true;
-	e->env.conf.proxy = &proxy;
 	e->env.conf.starts = may_start;
 	return 0;
 }

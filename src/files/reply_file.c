@@ -233,8 +233,9 @@ static void nothing_there(struct file_reply *a)
 	struct h2d_req *req = a->req;
 
 	if (a->own && !a->sandboxed && a->of_path->proxy != NULL && a->page_status == 0) {
-		trace_proxy(req, a->of_path);
 		settle_location(a, a->of_path);
+		if (__builtin_expect(req->env->conf.traced, false))
+			trace_handler(req, req->env->conf.proxy);
 		reply_no_fields(&req->reply);
 		body_close(&req->reply.body);
 		req_hand_to(req, req->env->conf.proxy);

@@ -114,7 +114,7 @@ static int put_piece(struct h1_stream *s, size_t n, struct outq *q)
 	/* With size 0, the last chunk: the trailer section follows. */
 	if (n > 0 && b->ops->emit(b, n, q) < 0)
 		return -1;
-	if (n == 0 && s->chunked && put_trailers(body_trailers(b), q) < 0)
+	if (n == 0 && s->chunked && put_trailers(b->trailers, q) < 0)
 		return -1;
 	s->req.record.bytes_out += n;
 	pace_sent(&s->req, n);

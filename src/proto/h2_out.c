@@ -88,7 +88,7 @@ static uint8_t *head_make(struct h2_stream *s)
 		head_too_long(s->h2, s->id);
 		return hpack_status(500, made + FRONT);
 	}
-	trailers = body_trailers(&r->body);
+	trailers = r->body.trailers;
 	H2D_ASSERT(trailers != NULL);
 	p = hpack_fields(hpack, trailers->v, trailers->n, made + FRONT, end);
 	H2D_ASSERT(p != NULL); /* they have TRAILERS_SIZE bytes at most */
@@ -171,7 +171,7 @@ static int head_put(struct h2 *h2, const uint8_t *frame, size_t n)
 static int at_end(struct h2_stream *s, uint32_t *flags)
 {
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
-	if (body_trailers(&s->req.reply.body) == NULL)
+	if (s->req.reply.body.trailers == NULL)
 		return 0;
 	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
 	/* head_due() adds the headers when they are sent. */

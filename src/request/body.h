@@ -71,11 +71,6 @@ struct body_ops {
 	 * to such memory.
 	 */
 	bool (*ask)(const struct body *b, struct lender *lender);
-	/*
-	 * At the source's end: the trailers of its content, which live as long as the request.
-	 * NULL: none; the same for a NULL result.
-	 */
-	const struct trailers *(*trailers)(const struct body *b);
 	/* emit() may put ranges: ready() is called with BODY_RANGE_MAX, if the connection takes
 	 * them. */
 	bool ranges;
@@ -93,12 +88,14 @@ struct body {
 	const char *first;   /* bytes in memory: the first of all */
 	struct ref *ref;     /* keeps p alive; one reference held by the body */
 	void *src;           /* a file, a handler's fill */
+	struct trailers *trailers; /* at the end of the content; NULL: none */
 };
 
 static inline void body_none(struct body *b)
 {
 	b->ops = NULL;
 	b->left = 0;
+	b->trailers = NULL;
 }
 
 /* Bytes in memory. With ref: borrowed, takes a reference of its own. Without: copied when sent, so
@@ -107,12 +104,6 @@ void body_memory(struct body *b, const void *p, size_t n, struct ref *ref);
 
 /* Asks the source, if any (base/ref.h): a refused one fails at its next read. */
 void body_ask(struct body *b, struct lender *lender);
-
-/* The trailers of the content, which is at its end; NULL: none. */
-static inline const struct trailers *body_trailers(const struct body *b)
-{
-	return b->ops->trailers != NULL ? b->ops->trailers(b) : NULL;
-}
 
 /* Closes the source, if any; afterwards b is body_none. */
 void body_close(struct body *b);

@@ -34,14 +34,6 @@ struct reply {
 	struct field first[REPLY_FIELDS_FIRST];
 };
 
-/* No headers, in the reply's own room. */
-static inline void reply_init_fields(struct reply *r)
-{
-	r->fields = r->first;
-	r->nfields = 0;
-	r->room = REPLY_FIELDS_FIRST;
-}
-
 /* Makes room for n more headers. False: memory is out. */
 bool reply_room(struct h2d_req *req, unsigned n);
 
@@ -78,10 +70,12 @@ void reply_no_memory(struct h2d_req *req, size_t n);
 /* Removes the handler's type; p NULL: none. */
 struct slice reply_take_type(struct h2d_req *req);
 
-/* Removes all headers. */
+/* Begins without headers, in the reply's own room. */
 static inline void reply_no_fields(struct reply *r)
 {
+	r->fields = r->first;
 	r->nfields = 0;
+	r->room = REPLY_FIELDS_FIRST;
 	r->said = 0;
 }
 

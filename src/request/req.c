@@ -30,8 +30,7 @@ void req_init(struct h2d_req *req, struct http_env *env, const struct http_conn 
 	memset(req, 0, offsetof(struct h2d_req, match));
 	req->match.route = NULL;
 	req->match.owner = NULL;
-	reply_init_fields(&req->reply);
-	req->reply.said = 0;
+	reply_no_fields(&req->reply);
 	req->reply.status = 0;
 	req->reply.ready = false;
 	req->reply.content = false;
@@ -162,10 +161,6 @@ static void start_handler(struct h2d_req *req)
 		too_large(req);
 		return;
 	}
-	/* Only `h2d --explain` refuses. */
-	if (__builtin_expect(req->env->conf.traced, false) && req->env->conf.starts != NULL &&
-		!req->env->conf.starts(req, handler))
-		return;
 	if (req->match.route != NULL && req->match.route->nparams > 0 && !own_params(req)) {
 		reply_no_memory(req, req->path.n);
 		return;
@@ -177,6 +172,10 @@ static void start_handler(struct h2d_req *req)
 
 inline void req_hand_to(struct h2d_req *req, const struct h2d_handler *handler)
 {
+	/* Only `h2d --explain` refuses. */
+	if (__builtin_expect(req->env->conf.traced, false) && req->env->conf.starts != NULL &&
+		!req->env->conf.starts(req, handler))
+		return;
 	if (handler->state_size > 0) {
 		req->handler_state = arena_zalloc(&req->arena, handler->state_size);
 		if (req->handler_state == NULL) {

@@ -93,21 +93,19 @@ void trace_site(struct h2d_req *req)
 	trace_location(req);
 }
 
-void trace_proxy(struct h2d_req *req, const struct location *location)
+static void trace_proxy(struct h2d_req *req)
 {
-	const struct site_proxy *p = location->proxy;
+	const struct site_proxy *p = req->location->proxy;
 	struct strbuf names = { 0 };
 
-	if (!req->env->conf.traced)
-		return;
 	for (unsigned i = 0; i < p->npeers; i++)
 		strbuf_printf(&names, "%s%.*s", i > 0 ? ", " : "",
 			SLICE_ARG(req->env->sites->peers[p->peers[i]].name));
 	if (p->prefix.n > 0)
 		strbuf_printf(&names, ", with \"%.*s\" instead of \"%.*s\"", SLICE_ARG(p->prefix),
 			SLICE_ARG(p->replaced));
-	trace_step(req, TRACE_PROXY, TRACE_AT(location, proxy), "goes to the application at %.*s",
-		(int)names.n, names.p);
+	trace_step(req, TRACE_PROXY, TRACE_AT(req->location, proxy),
+		"goes to the application at %.*s", (int)names.n, names.p);
 	strbuf_fini(&names);
 }
 
@@ -121,7 +119,7 @@ void trace_handler(struct h2d_req *req, const struct h2d_handler *handler)
 	else if (handler == req->env->conf.fallback)
 		trace_step(req, TRACE_ROUTE, NULL, "none: h2d looks for a file");
 	else if (handler == req->env->conf.proxy)
-		trace_proxy(req, req->location);
+		trace_proxy(req);
 }
 
 void trace_found(struct h2d_req *req, unsigned root, struct slice name, const char *from)

@@ -50,9 +50,6 @@ void trace_location(struct h2d_req *req) __attribute__((cold));
 /* The handler that answers, before it begins. */
 void trace_handler(struct h2d_req *req, const struct h2d_handler *handler) __attribute__((cold));
 
-/* The application of location, which answers; unless nothing is traced. */
-void trace_proxy(struct h2d_req *req, const struct location *location) __attribute__((cold));
-
 /* The answering file. from: "cache" or "disk". */
 void trace_found(struct h2d_req *req, unsigned root, struct slice name, const char *from)
 	__attribute__((cold));

@@ -74,6 +74,7 @@ static ssize_t coded_ready(struct body *b, size_t want)
 	while (c->n == 0) {
 		if (!c->more && c->op == COMPRESS_END) {
 			b->left = 0;
+			b->trailers = c->from.trailers;
 			return 0;
 		}
 		if (!c->more) {
@@ -98,11 +99,6 @@ static int coded_emit(struct body *b, size_t n, struct outq *q)
 	return outq_copy(q, p, n);
 }
 
-static const struct trailers *coded_trailers(const struct body *b)
-{
-	return body_trailers(&((const struct coded *)b->src)->from);
-}
-
 static void coded_close(struct body *b)
 {
 	struct coded *c = b->src;
@@ -118,7 +114,6 @@ static const struct body_ops coded_ops = {
 	.name = "coded",
 	.ready = coded_ready,
 	.emit = coded_emit,
-	.trailers = coded_trailers,
 	.close = coded_close,
 };
 

@@ -226,6 +226,7 @@ static ssize_t content_ready(struct body *b, size_t want)
 	if (x->state == EXCHANGE_BROKEN)
 		return BODY_FAILED;
 	b->left = 0;
+	b->trailers = x->in.trailers;
 	return 0;
 }
 
@@ -242,18 +243,10 @@ static int content_emit(struct body *b, size_t n, struct outq *q)
 	return outq_borrow(q, p, n, &x->buf->ref);
 }
 
-static const struct trailers *content_trailers(const struct body *b)
-{
-	const struct exchange *x = b->src;
-
-	return x->in.trailers;
-}
-
 static const struct body_ops content_ops = {
 	.name = "proxy",
 	.ready = content_ready,
 	.emit = content_emit,
-	.trailers = content_trailers,
 };
 
 /* Replies, once what came with the head is taken: the protocol needs to know whether content, and

@@ -535,7 +535,7 @@ TEST(trailers_of_a_reply)
 	req_start(&req);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "too soon"), -1);
 	h2d_reply_stream(&req, 200, NULL, fill_none);
-	ck_assert_ptr_null(body_trailers(b));
+	ck_assert_ptr_null(b->trailers);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1"), 0);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "A", "1"), -1);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1\r\nb: 2"), -1);
@@ -543,7 +543,7 @@ TEST(trailers_of_a_reply)
 	for (int i = 1; i < TRAILERS_MAX; i++)
 		ck_assert_int_eq(h2d_reply_trailer(&req, "b", ""), 0);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "b", ""), -1);
-	t = body_trailers(b);
+	t = b->trailers;
 	ck_assert_uint_eq(t->n, TRAILERS_MAX);
 	ck_assert(slice_eq(t->v[0].name, SLICE("a")) && slice_eq(t->v[0].value, SLICE("1")));
 	ck_assert_int_eq(b->ops->ready(&req.reply.body, 100), 0);
@@ -558,7 +558,7 @@ TEST_EACH(no_trailers, 2)
 	else
 		h2d_reply_stream_sized(&req, 200, NULL, 1, fill_none);
 	ck_assert_int_eq(h2d_reply_trailer(&req, "a", "1"), -1);
-	ck_assert_ptr_null(body_trailers(&req.reply.body));
+	ck_assert_ptr_null(req.reply.body.trailers);
 }
 
 TEST_EACH(trailers_of_a_request, 2)
