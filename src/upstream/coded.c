@@ -35,7 +35,8 @@ static struct budget budget = { .kind = ACCOUNT_CODED,
 static struct pool codeds = { .size = sizeof(struct coded), .keep = 4 };
 static struct pool blocks = { .size = OUTQ_BLOCK, .keep = 4 };
 
-/* Takes the next bytes of from, or its end, into op. False: none for now, and all is flushed. */
+/* Takes the next bytes of from, or its end, or the lack of any, which is a flush. BODY_LATER: there
+ * are none, and all is flushed; BODY_FAILED. */
 static ssize_t refill(struct coded *c)
 {
 	enum compress_op last = c->op;
@@ -70,6 +71,7 @@ static bool run(struct coded *c)
 static ssize_t coded_ready(struct body *b, size_t want)
 {
 	struct coded *c = b->src;
+	ssize_t rc;
 
 	while (c->n == 0) {
 		if (!c->more && c->op == COMPRESS_END) {
@@ -77,12 +79,9 @@ static ssize_t coded_ready(struct body *b, size_t want)
 			b->trailers = c->from.trailers;
 			return 0;
 		}
-		if (!c->more) {
-			ssize_t rc = refill(c);
-
-			if (rc < 0)
-				return rc;
-		}
+		rc = c->more ? 1 : refill(c);
+		if (rc < 0)
+			return rc;
 		if (!run(c))
 			return BODY_FAILED;
 	}
@@ -127,8 +126,6 @@ static struct field *find(struct h2d_req *req, struct slice name)
 /* True if a cache may get the content in a coding (RFC 9110, 7.7 and 8.8; RFC 9530). */
 static bool may_be_coded(struct h2d_req *req, int status)
 {
-	static const struct slice against[] = { SLICE_LIT("content-encoding"),
-		SLICE_LIT("content-range"), SLICE_LIT("content-digest"), SLICE_LIT("repr-digest") };
 	const struct reply *r = &req->reply;
 	const struct field *type = find(req, SLICE("content-type"));
 	struct slice rest, media;
@@ -137,12 +134,11 @@ static bool may_be_coded(struct h2d_req *req, int status)
 	if (type == NULL || r->body.left < CODED_LEAST || status == 204 || status == 206 ||
 		status == 304)
 		return false;
-	for (unsigned i = 0; i < sizeof(against) / sizeof(against[0]); i++)
-		if (find(req, against[i]) != NULL)
-			return false;
-	for (unsigned i = 0; i < r->nfields; i++)
-		if (slice_eq(r->fields[i].name, SLICE("cache-control")) &&
-			field_list_has(r->fields[i].value, SLICE("no-transform")))
+	for (const struct field *f = r->fields; f < r->fields + r->nfields; f++)
+		if (field_among(
+			    f->name, "content-encoding content-range content-digest repr-digest") ||
+			(slice_eq(f->name, SLICE("cache-control")) &&
+				field_list_has(f->value, SLICE("no-transform"))))
 			return false;
 	rest = type->value;
 	slice_cut(&rest, ';', &media);
