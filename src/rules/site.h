@@ -95,8 +95,6 @@ struct site_peer {
 	struct conf_pos at;
 };
 
-enum { SITE_PROXY_PEERS_MAX = 32 };
-
 /* The application behind a location. */
 struct site_proxy {
 	const unsigned *peers; /* in peers of struct sites */

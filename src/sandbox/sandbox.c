@@ -230,7 +230,6 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 {
 	const struct conf_sandbox *c = &conf->sandbox;
 	struct seccomp filter = { .calls = s->calls, .log = c->seccomp == SECCOMP_LOG };
-	unsigned out;
 
 	/* A kind without a list may make all calls. */
 	if (c->seccomp == SECCOMP_OFF || s->calls == 0 || !seccomp_built() || !seccomp_there())
@@ -238,9 +237,7 @@ static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
 	if (strcmp(conf->error_log, "syslog") == 0)
 		filter.calls |= SECCOMP_SYSLOG;
 	if (takes_more(s)) {
-		out = sandbox_proxies(conf, NULL, NULL);
-		filter.calls |= out & SANDBOX_CONNECTS ? SECCOMP_PROXY : 0;
-		filter.calls |= out & SANDBOX_NAMES ? SECCOMP_NAMES : 0;
+		filter.calls |= sandbox_proxies(conf, NULL, NULL);
 		filter.calls |= c->network ? SECCOMP_NETWORK : 0;
 		filter.more = c->syscalls.v;
 		filter.nmore = c->syscalls.n;

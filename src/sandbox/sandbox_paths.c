@@ -11,6 +11,7 @@
 #include "base/name_map.h"
 #include "conf/conf_handlers.h"
 #include "conf/conf_path.h"
+#include "sandbox/seccomp.h"
 
 enum { PATH_BYTES = 4096, LINKS_MAX = 40 };
 
@@ -162,12 +163,12 @@ bool sandbox_paths_links(const struct conf *conf)
 
 static unsigned of_proxy(const struct conf_list *proxy, sandbox_port_fn *fn, void *ctx)
 {
-	unsigned needs = proxy->n > 0 ? SANDBOX_CONNECTS : 0;
+	unsigned needs = proxy->n > 0 ? SECCOMP_PROXY : 0;
 	struct addr addr;
 
 	for (unsigned i = 0; i < proxy->n; i++) {
 		if (addr_parse(proxy->v[i], &addr) != NULL)
-			needs |= SANDBOX_NAMES;
+			needs |= SECCOMP_NAMES;
 		if (fn != NULL && addr.sa.sa_family != AF_UNIX)
 			fn(ctx, (unsigned)atoi(strrchr(proxy->v[i], ':') + 1));
 	}
@@ -238,7 +239,7 @@ void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn
 		of_server(&w, &conf->servers[i], wanted);
 	if (wanted & SANDBOX_MORE) {
 		conf_handlers_paths(conf, of_handler, &w);
-		names = conf->sandbox.network || sandbox_proxies(conf, NULL, NULL) & SANDBOX_NAMES;
+		names = conf->sandbox.network || sandbox_proxies(conf, NULL, NULL) & SECCOMP_NAMES;
 	}
 	for (size_t i = 0; names && i < sizeof(resolver) / sizeof(resolver[0]); i++)
 		sandbox_paths_go(&w, resolver[i]);

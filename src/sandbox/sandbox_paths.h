@@ -26,16 +26,10 @@ typedef void sandbox_path_fn(void *ctx, const char *path, unsigned rights);
 /* wanted: SANDBOX_…; fn must not change any part of a path. */
 void sandbox_paths(const struct conf *conf, unsigned wanted, sandbox_path_fn *fn, void *ctx);
 
-/* Needs of the configuration's proxies, beside files. */
-enum sandbox_out {
-	SANDBOX_CONNECTS = 1, /* connections to applications */
-	SANDBOX_NAMES = 2,    /* look-ups of their names */
-};
-
 typedef void sandbox_port_fn(void *ctx, unsigned port);
 
-/* Calls fn (NULL: none) with each port of applications, more than once with some. SANDBOX_… of the
- * enum above. */
+/* The calls that proxies need: SECCOMP_… (sandbox/seccomp.h). Calls fn (NULL: none) with each port
+ * of applications, more than once with some. */
 unsigned sandbox_proxies(const struct conf *conf, sandbox_port_fn *fn, void *ctx);
 
 /* True if links out of a root are followed somewhere; and in that server. */

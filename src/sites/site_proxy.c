@@ -145,9 +145,6 @@ const struct site_proxy *site_proxy_make(
 	if (p->proxy.n == 0 || m->oom)
 		return NULL;
 	check_others(m, p, l);
-	if (p->proxy.n > SITE_PROXY_PEERS_MAX)
-		conf_fault(m->faults, &p->proxy_at, "proxy: more than %d servers",
-			SITE_PROXY_PEERS_MAX);
 	for (unsigned i = 0; i < p->proxy.n; i++)
 		peers[i] = peer_number(m, p, p->proxy.v[i]);
 	*new = (struct site_proxy){

@@ -17,9 +17,9 @@
 #include "base/log.h"
 
 enum {
-	IDLE_MS = 30000,     /* an idle link is kept; most applications close earlier */
-	REST_MS = 1000,      /* a peer is left alone after its first failure */
-	REST_MAX_MS = 30000, /* and after many */
+	IDLE_MS = 30000,  /* an idle link is kept; most applications close earlier */
+	REST_MS = 1000,   /* a peer is left alone after its first failure */
+	REST_DOUBLES = 5, /* times with further ones */
 };
 
 struct upstream_peer {
@@ -30,7 +30,7 @@ struct upstream_peer {
 	unsigned busy;     /* links that requests have */
 	unsigned waiting;  /* requests of the applications whose first peer it is */
 	struct list idle;  /* links, the last used first */
-	unsigned failures; /* since its last answer */
+	unsigned failures; /* since its last answer, at most REST_DOUBLES */
 	uint64_t rests_ms; /* clock_ms() until which others are asked */
 };
 
@@ -135,15 +135,14 @@ int link_error(const struct link *l)
 void link_counts(struct link_turn *t, const struct err *err, bool rests)
 {
 	struct upstream_peer *p = t->peer;
-	uint64_t rest = (uint64_t)REST_MS << (p->failures < 5 ? p->failures : 5);
 
 	if (err == NULL) {
 		p->failures = 0;
 		p->rests_ms = 0;
 	} else if (rests) {
-		p->failures++;
+		p->rests_ms = clock_ms() + (REST_MS << p->failures);
+		p->failures += p->failures < REST_DOUBLES;
 		p->next++;
-		p->rests_ms = clock_ms() + (rest < REST_MAX_MS ? rest : REST_MAX_MS);
 	}
 	t->all->env->peer_counts(t->all->env, (unsigned)(p - t->all->peers), err);
 }

@@ -1,6 +1,7 @@
 /* sandbox_paths: which folders stand for a path whose file may be replaced. */
 #include "sandbox/sandbox_paths.h"
 
+#include "sandbox/seccomp.h"
 #include "tree_unit.h"
 
 static char seen[4096];
@@ -108,17 +109,16 @@ TEST(what_proxies_need)
 
 	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), 0);
 	server.scope.proxy = (struct conf_list){ both, 1 };
-	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS);
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SECCOMP_PROXY);
 	ck_assert_uint_eq(nports, 0);
 	server.scope.proxy.n = 2;
-	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS);
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SECCOMP_PROXY);
 	ck_assert_uint_eq(nports, 1);
 	ck_assert_uint_eq(ports[0], 3000);
 	sandbox_paths(&conf, SANDBOX_MORE, note, NULL);
 	ck_assert_ptr_null(strstr(seen, "/etc/hosts"));
 	location.scope.proxy = (struct conf_list){ name, 1 };
-	ck_assert_uint_eq(
-		sandbox_proxies(&conf, note_port, NULL), SANDBOX_CONNECTS | SANDBOX_NAMES);
+	ck_assert_uint_eq(sandbox_proxies(&conf, note_port, NULL), SECCOMP_PROXY | SECCOMP_NAMES);
 	ck_assert_uint_eq(ports[2], 80);
 	seen[0] = '\0';
 	sandbox_paths(&conf, SANDBOX_MORE, note, NULL);

@@ -788,12 +788,6 @@ TEST(bad_proxies)
 
 TEST(contradictory_proxies)
 {
-	char many[512] = "server \"_\" { proxy = {", *p = many + strlen(many);
-
-	for (unsigned i = 0; i <= SITE_PROXY_PEERS_MAX; i++)
-		p += sprintf(p, "\"a:%u\",", i + 1);
-	sprintf(p, "} }");
-	proxy_fault(many, "h2d.conf:1: proxy: more than 32 servers");
 	proxy_fault("server \"_\" { " APP "location \"/a\" {\nproxy-prefix = \"b\" } }\n",
 		"h2d.conf:3: proxy-prefix \"b\" is not a path like \"/app/\"");
 	proxy_fault("server \"_\" { " APP "location \"/a\" {\nproxy-prefix = \"/b?c\" } }\n",
