@@ -1,75 +1,50 @@
 /*
- * base64: decodes what an encoder of RFC 4648, 4 writes and refuses all else, so that no two texts
- * mean the same bytes.
+ * base64: decodes the texts that an encoder of RFC 4648, 4 writes and refuses others, so that no
+ * two texts mean the same bytes. OpenSSL's decoder alone skips white space and ignores unused bits.
  */
 #include "http/base64.h"
 
-static int digit(char c)
+#include <openssl/evp.h>
+
+enum { DIGITS = 4, BYTES = 3 }; /* of a group */
+
+/* The digits of up to three bytes, padded. */
+static void encode_group(const uint8_t *bytes, size_t n, char digits[DIGITS])
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
+	uint8_t text[DIGITS + 1] = { 0 };
 
-/* Decodes n digits, two to four, into n - 1 bytes; false if no encoder writes them. */
-static bool quad(const char *p, size_t n, char *out)
-{
-	unsigned v = 0;
-
-	for (size_t i = 0; i < 4; i++) {
-		int d = i < n ? digit(p[i]) : 0;
-
-		if (d < 0)
-			return false;
-		v = v << 6 | (unsigned)d;
-	}
-	/* RFC 4648, 3.5: unused bits must be zero. */
-	if ((v & ((1u << 8 * (4 - n)) - 1)) != 0)
-		return false;
-	for (size_t i = 0; i < n - 1; i++)
-		out[i] = (char)(v >> (16 - 8 * i));
-	return true;
+	EVP_EncodeBlock(text, bytes, (int)n);
+	memcpy(digits, text, DIGITS);
 }
 
 ssize_t base64_decode(struct slice text, void *out)
 {
-	char *o = out;
+	uint8_t *o = out;
 
-	if (text.n % 4 == 0)
+	if (text.n % DIGITS == 0)
 		for (int i = 0; i < 2 && text.n > 0 && text.p[text.n - 1] == '='; i++)
 			text.n--;
-	if (text.n % 4 == 1)
-		return -1;
-	for (size_t i = 0; i < text.n; i += 4) {
-		size_t n = text.n - i < 4 ? text.n - i : 4;
+	while (text.n > 0) {
+		size_t n = text.n < DIGITS ? text.n : DIGITS;
+		char digits[DIGITS] = "====", again[DIGITS];
+		uint8_t bytes[BYTES] = { 0 };
 
-		if (!quad(text.p + i, n, o))
+		memcpy(digits, text.p, n);
+		EVP_DecodeBlock(bytes, (uint8_t *)digits, DIGITS);
+		encode_group(bytes, n - 1, again);
+		if (memcmp(digits, again, DIGITS) != 0)
 			return -1;
+		memcpy(o, bytes, n - 1);
 		o += n - 1;
+		slice_skip(&text, n);
 	}
-	return o - (char *)out;
+	return o - (uint8_t *)out;
 }
 
 void base64_encode(const void *bytes, size_t n, char *out)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *p = bytes;
+	const uint8_t *p = bytes;
 
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned v = (unsigned)p[i] << 16;
-
-		if (i + 1 < n)
-			v |= (unsigned)p[i + 1] << 8;
-		if (i + 2 < n)
-			v |= p[i + 2];
-		*out++ = digits[v >> 18];
-		*out++ = digits[v >> 12 & 63];
-		*out++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-		*out++ = i + 2 < n ? digits[v & 63] : '=';
-	}
+	for (size_t i = 0; i < n; i += BYTES, out += DIGITS)
+		encode_group(p + i, n - i < BYTES ? n - i : BYTES, out);
 }
