@@ -57,13 +57,6 @@ static bool goes_on(const struct h1_stream *s)
 	return !s->head.wants_continue && s->head.length <= H1_UNWANTED_MAX - s->unwanted;
 }
 
-static void put_upgrade(struct h1_text *t, struct slice protocol)
-{
-	h1_text_put(t, SLICE("connection: upgrade\r\nupgrade: "));
-	h1_text_put(t, protocol);
-	h1_text_put(t, SLICE("\r\n"));
-}
-
 static int put_head(struct h1_stream *s, struct outq *q)
 {
 	struct reply *r = &s->req.reply;
@@ -81,7 +74,7 @@ static int put_head(struct h1_stream *s, struct outq *q)
 	if (s->chunked)
 		h1_text_put(&t, SLICE("transfer-encoding: chunked\r\n"));
 	if (r->status == 101)
-		put_upgrade(&t, s->req.upgrade);
+		h1_text_upgrade(&t, s->req.upgrade);
 	else if (!s->keep)
 		h1_text_put(&t, SLICE("connection: close\r\n"));
 	else if (http10)

@@ -72,6 +72,13 @@ static inline void h1_text_field(struct h1_text *t, struct slice name, struct sl
 	t->n += n;
 }
 
+static __attribute__((cold, noinline, unused)) void h1_text_upgrade(
+	struct h1_text *t, struct slice protocol)
+{
+	h1_text_put(t, SLICE("connection: upgrade\r\n"));
+	h1_text_field(t, SLICE("upgrade"), protocol);
+}
+
 /* The line before a chunk of n bytes (RFC 9112, 7.1). -1 when memory is out. */
 static inline int h1_put_chunk_size(struct outq *q, size_t n)
 {

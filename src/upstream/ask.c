@@ -174,10 +174,8 @@ static void put_body(struct h1_text *t, const struct exchange *x)
 			slice_of(digits, (size_t)sprintf(digits, "%" PRIu64, length)));
 	if (x->expects)
 		h1_text_put(t, SLICE("expect: 100-continue\r\n"));
-	if (req->upgrade.n > 0) {
-		h1_text_put(t, SLICE("connection: upgrade\r\n"));
-		h1_text_field(t, SLICE("upgrade"), req->upgrade);
-	}
+	if (req->upgrade.n > 0)
+		h1_text_upgrade(t, req->upgrade);
 }
 
 /* RFC 6455, 4.1: no peer of HTTP/1.1 does without a key, which a client of extended CONNECT has not
@@ -208,7 +206,10 @@ int ask_head(const struct exchange *x, struct outq *q)
 	h1_text_put(&t, SLICE(" "));
 	put_target(&t, x);
 	h1_text_put(&t, SLICE(" HTTP/1.1\r\n"));
-	h1_text_field(&t, SLICE("host"), x->proxy->host.n > 0 ? x->proxy->host : req->authority);
+	h1_text_field(&t, SLICE("host"),
+		x->proxy->host.n > 0   ? x->proxy->host
+		: req->authority.n > 0 ? req->authority
+				       : SLICE(""));
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
 		if (ask_passes(x, f, names))
 			h1_text_field(&t, f->name, f->value);

@@ -165,8 +165,8 @@ static bool exchange_may_retry(const struct exchange *x)
 		return false;
 	if (x->state == EXCHANGE_CONNECT)
 		return x->turn.attempts < x->proxy->npeers;
-	return x->state == EXCHANGE_HEAD && !x->retried && !x->in.seen && x->req->upgrade.n == 0 &&
-	       is_idempotent(x->req->method);
+	return x->state == EXCHANGE_HEAD && !x->turn.fresh && !x->in.seen &&
+	       x->req->upgrade.n == 0 && is_idempotent(x->req->method);
 }
 
 void exchange_give_up(struct exchange *x)
@@ -202,8 +202,7 @@ void exchange_fail(struct exchange *x, const struct err *err, const char *why)
 					   : "replying with an error");
 	}
 	if (again) {
-		x->retried |= connected;
-		x->turn.fresh = connected;
+		x->turn.fresh |= connected;
 		if (connected) /* by now the same peer may be another process */
 			x->turn.attempts = 0;
 		exchange_leave(x, false, EXCHANGE_LINE);

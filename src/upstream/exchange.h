@@ -23,7 +23,6 @@ struct exchange {
 	struct link_turn turn;
 	enum exchange_state state;
 	struct timer timer;
-	bool retried; /* once it was sent again */
 
 	/* The request. */
 	struct task flush;        /* sends at the end of the turn */

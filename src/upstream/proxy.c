@@ -143,19 +143,23 @@ static void take_head(struct exchange *x)
 	}
 }
 
+/* The peer gets the body, for which it was asked. */
+static void exchange_draw(struct exchange *x)
+{
+	x->expects = false;
+	req_body_draw(x->req);
+	exchange_send(x);
+}
+
 static void pass_interim(struct exchange *x)
 {
 	unsigned n = x->in.nfields;
 
-	if (x->in.status == 100) {
-		if (x->expects && x->req->upgrade.n == 0)
-			req_body_draw(x->req);
-		x->expects = false;
-		exchange_send(x);
-		return;
-	}
-	x->req->stream->interim(x->req, x->in.status, x->in.fields,
-		n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
+	if (x->in.status == 100 && x->expects)
+		exchange_draw(x);
+	else if (x->in.status != 100)
+		x->req->stream->interim(x->req, x->in.status, x->in.fields,
+			n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
 }
 
 /* Takes n bytes of the buffer: pieces of content are moved together. */
@@ -279,9 +283,7 @@ static void on_time(struct timer *t)
 	if (x->state == EXCHANGE_LINE) {
 		exchange_give_up(x);
 	} else if (x->state == EXCHANGE_HEAD && x->expects) {
-		x->expects = false;
-		req_body_draw(x->req);
-		exchange_send(x);
+		exchange_draw(x);
 	} else {
 		exchange_fail(x, ERR_UPSTREAM_TIMEOUT, NULL);
 	}
@@ -294,7 +296,6 @@ static void exchange_begin(struct exchange *x)
 
 	exchange_go(x, EXCHANGE_HEAD);
 	x->deaf = x->ended = false;
-	drop_buf(x);
 	x->readable = x->ends = false;
 	response_begin(&x->in, &req->arena, req->method == H2D_HEAD, req->upgrade.n > 0);
 	if (!x->expects && req->upgrade.n == 0)
@@ -368,7 +369,7 @@ static void start(struct h2d_req *req, void *state)
 	x->req = req;
 	x->proxy = req->location->proxy;
 	x->chunked = req->has_body && req->body_length == BODY_UNKNOWN && req->upgrade.n == 0;
-	x->expects = req_expects_continue(req);
+	x->expects = req->upgrade.n == 0 && req_expects_continue(req);
 	timer_init(&x->timer, on_time);
 	task_init(&x->flush, on_flush);
 	outq_init(&x->out, &blocks);
