@@ -164,7 +164,7 @@ static bool exchange_may_retry(const struct exchange *x)
 	if (x->begun || x->req->reply.ready)
 		return false;
 	if (x->state == EXCHANGE_CONNECT)
-		return x->turn.attempts < x->proxy->npeers;
+		return link_may_ask(&x->turn);
 	return x->state == EXCHANGE_HEAD && !x->turn.fresh && !x->in.seen &&
 	       x->req->upgrade.n == 0 && is_idempotent(x->req->method);
 }

@@ -249,6 +249,13 @@ void link_turn_init(struct link_turn *t, struct upstreams *all, const struct sit
 	t->account = account;
 }
 
+bool link_may_ask(const struct link_turn *t)
+{
+	unsigned n = t->peer->name.n;
+
+	return t->attempts < t->proxy->npeers + (n > 1 ? n - 1 : 0);
+}
+
 bool link_ask(struct link_turn *t)
 {
 	unsigned most = t->proxy->queue;

@@ -56,6 +56,9 @@ void link_turn_init(struct link_turn *t, struct upstreams *all, const struct sit
 /* Waits for a link. False: too many wait. */
 bool link_ask(struct link_turn *t);
 
+/* After a failure: false if all addresses of its peers may have failed. */
+bool link_may_ask(const struct link_turn *t);
+
 /* Ends the wait, or the use of the link; the next request may have that if it is good. Harmless
  * without either. */
 void link_leave(struct link_turn *t, bool good);

@@ -19,8 +19,9 @@ static struct http_env env = { .loop = &loop, .sites = &sites };
 static struct offload *offload;
 static struct upstreams *all;
 static struct link_turn turn;
-static struct sockaddr_in app;
-static struct addrinfo found;
+static struct sockaddr_in app, deaf;
+static struct addrinfo found[2];
+static bool two;    /* addresses: the first is deaf */
 static sem_t leave; /* of the look-up */
 static int error;   /* its result */
 static unsigned linked;
@@ -30,8 +31,11 @@ int getaddrinfo(
 {
 	(void)host, (void)port, (void)hints;
 	sem_wait(&leave);
-	found = (struct addrinfo){ .ai_addr = (struct sockaddr *)&app, .ai_addrlen = sizeof(app) };
-	*list = &found;
+	for (unsigned i = 0; i < 2; i++)
+		found[i] = (struct addrinfo){ .ai_addr = (struct sockaddr *)(i == 0 ? &deaf : &app),
+			.ai_addrlen = sizeof(app),
+			.ai_next = i == 0 ? &found[1] : NULL };
+	*list = &found[two ? 0 : 1];
 	return error;
 }
 
@@ -51,15 +55,28 @@ static void on_event(struct link_turn *t, uint32_t events)
 	(void)t, (void)events;
 }
 
-UNIT_SETUP(setup)
+static void on_count(struct http_env *e, unsigned peer, const struct err *err)
 {
-	socklen_t n = sizeof(app);
+	ck_assert_ptr_eq(e, &env);
+	(void)peer, (void)err;
+}
+
+static int bound(struct sockaddr_in *at)
+{
+	socklen_t n = sizeof(*at);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	app = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&app, n), 0);
-	ck_assert_int_eq(listen(fd, 1), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&app, &n), 0);
+	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)at, n), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)at, &n), 0);
+	return fd;
+}
+
+UNIT_SETUP(setup)
+{
+	ck_assert_int_eq(listen(bound(&app), 1), 0);
+	bound(&deaf);
+	env.peer_counts = on_count;
 	sem_init(&leave, 0, 0);
 	offload = offload_new(&loop, 2);
 	ck_assert_ptr_nonnull(offload);
@@ -102,4 +119,22 @@ TEST(not_found)
 {
 	ask_early(EAI_NONAME);
 	ck_assert_ptr_null(turn.link);
+}
+
+/* "localhost" has one of IPv6 first, where many applications do not listen. */
+TEST(second_address)
+{
+	two = true;
+	ask_early(0);
+	if (turn.link == NULL || link_error(turn.link) != 0) {
+		ck_assert(link_may_ask(&turn));
+		link_counts(&turn, ERR_UPSTREAM_CONNECT, true);
+		link_leave(&turn, false);
+		ck_assert(link_ask(&turn));
+		ck_assert_int_eq(loop_turn(&loop, 0), 0);
+	}
+	ck_assert_uint_eq(linked, 2);
+	ck_assert_ptr_nonnull(turn.link);
+	ck_assert_int_eq(link_error(turn.link), 0);
+	ck_assert(!link_may_ask(&turn));
 }
