@@ -52,6 +52,8 @@ void exchange_wait(struct exchange *x)
 	struct wheel *wheel = &x->req->env->loop->wheel;
 	bool sends = outq_len(&x->out) > 0;
 
+	if (x->state == EXCHANGE_CONNECT)
+		return;
 	if (x->state == EXCHANGE_TUNNEL)
 		timer_arm(wheel, &x->timer, clock_ms() + TUNNEL_MS);
 	else if (x->state == EXCHANGE_HEAD && x->expects)
@@ -119,6 +121,14 @@ static int put_body(struct exchange *x)
 	return x->ended && x->chunked ? put_last(x) : 0;
 }
 
+/* The link is connected. */
+static void exchange_connected(struct exchange *x)
+{
+	exchange_go(x, EXCHANGE_HEAD);
+	if (!x->expects && x->req->upgrade.n == 0)
+		req_body_draw(x->req);
+}
+
 void exchange_send(struct exchange *x)
 {
 	ssize_t n = 0;
@@ -138,7 +148,13 @@ void exchange_send(struct exchange *x)
 		n = sendmsg(x->turn.link->watch.fd, &msg, MSG_NOSIGNAL);
 		if (n < 0)
 			break;
+		if (x->state == EXCHANGE_CONNECT)
+			exchange_connected(x);
 		outq_consume(&x->out, (size_t)n);
+	}
+	if (n < 0 && errno != EAGAIN && x->state == EXCHANGE_CONNECT) {
+		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
+		return;
 	}
 	/* A peer that has answered early may take no more: its answer can still be read. */
 	if (n < 0 && errno != EAGAIN) {
@@ -148,6 +164,26 @@ void exchange_send(struct exchange *x)
 			req_body_over(x->req);
 	}
 	exchange_wait(x);
+}
+
+void exchange_begin(struct link_turn *t)
+{
+	struct exchange *x = LIST_ENTRY(t, struct exchange, turn);
+	struct h2d_req *req = x->req;
+
+	exchange_go(x, EXCHANGE_CONNECT);
+	if (t->link == NULL) {
+		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
+		return;
+	}
+	x->deaf = x->ended = x->readable = x->ends = false;
+	response_begin(&x->in, &req->arena, req->method == H2D_HEAD, req->upgrade.n > 0);
+	if (t->link->used)
+		exchange_connected(x);
+	if (ask_head(x, &x->out) == 0)
+		exchange_send(x);
+	else
+		exchange_fail(x, ERR_NO_MEMORY, NULL);
 }
 
 /* --- failures --------------------------------------------------------------------------------- */

@@ -64,7 +64,10 @@ void exchange_leave(struct exchange *x, bool good, enum exchange_state state);
 /* The peer has its time from now on, while it is waited for. */
 void exchange_wait(struct exchange *x);
 
-/* Sends what can be sent. */
+/* There is a link (t of an exchange), or none can be had. */
+void exchange_begin(struct link_turn *t);
+
+/* Sends what can be sent: the first bytes show that the link is connected. */
 void exchange_send(struct exchange *x);
 
 /* ask.c: the head of the request goes to q. -1 when memory is out. */

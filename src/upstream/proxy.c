@@ -289,46 +289,11 @@ static void on_time(struct timer *t)
 	}
 }
 
-/* The link is connected. */
-static void exchange_begin(struct exchange *x)
-{
-	struct h2d_req *req = x->req;
-
-	exchange_go(x, EXCHANGE_HEAD);
-	x->deaf = x->ended = false;
-	x->readable = x->ends = false;
-	response_begin(&x->in, &req->arena, req->method == H2D_HEAD, req->upgrade.n > 0);
-	if (!x->expects && req->upgrade.n == 0)
-		req_body_draw(req);
-	if (ask_head(x, &x->out) == 0)
-		exchange_send(x);
-	else
-		exchange_fail(x, ERR_NO_MEMORY, NULL);
-}
-
-static void on_link(struct link_turn *t)
-{
-	struct exchange *x = LIST_ENTRY(t, struct exchange, turn);
-
-	exchange_go(x, EXCHANGE_CONNECT);
-	if (t->link == NULL)
-		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
-	else if (t->link->used)
-		exchange_begin(x);
-}
-
 static void on_event(struct link_turn *t, uint32_t events)
 {
 	struct exchange *x = LIST_ENTRY(t, struct exchange, turn);
-	int error = x->state == EXCHANGE_CONNECT ? link_error(t->link) : 0;
 
-	if (error != 0) {
-		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(error));
-		return;
-	}
-	if (x->state == EXCHANGE_CONNECT)
-		exchange_begin(x);
-	else if (events & EPOLLOUT)
+	if (x->state == EXCHANGE_CONNECT || events & EPOLLOUT)
 		exchange_send(x);
 	if (!(events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
 		return;
@@ -374,7 +339,7 @@ static void start(struct h2d_req *req, void *state)
 	task_init(&x->flush, on_flush);
 	outq_init(&x->out, &blocks);
 	link_turn_init(&x->turn, req->env->upstreams, x->proxy, req_account(req));
-	x->turn.linked = on_link;
+	x->turn.linked = exchange_begin;
 	x->turn.event = on_event;
 	if (!ask_may_pass(req)) {
 		req_fault(req, ERR_BAD_PATH);

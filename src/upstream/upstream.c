@@ -124,14 +124,6 @@ fail:
 	return NULL;
 }
 
-int link_error(const struct link *l)
-{
-	int error = 0;
-	socklen_t n = sizeof(error);
-
-	return getsockopt(l->watch.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 ? errno : error;
-}
-
 void link_counts(struct link_turn *t, const struct err *err, bool rests)
 {
 	struct upstream_peer *p = t->peer;

@@ -63,9 +63,6 @@ bool link_may_ask(const struct link_turn *t);
  * without either. */
 void link_leave(struct link_turn *t, bool good);
 
-/* At the first event of a link: why it is not connected (errno); 0: it is. */
-int link_error(const struct link *l);
-
 /* The peer of t has answered (err NULL), or failed. rests: others are asked for a while. */
 void link_counts(struct link_turn *t, const struct err *err, bool rests);
 
