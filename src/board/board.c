@@ -207,7 +207,6 @@ void board_release(struct board *b, struct board_slot **sp)
 	if (slot < BOARD_SLOTS)
 		add_totals(&h->retired_of[slot], &c);
 	board_cells_add(&h->retired_times, &s->times, sizeof(s->times));
-	board_cells_add(&h->retired_upstreams, &s->upstreams, sizeof(s->upstreams));
 	if (BOARD_LOAD(s->counts_servers) != 0)
 		board_cells_add(&h->retired_servers, &s->servers, sizeof(s->servers));
 	if (handler_metrics.n > 0)
@@ -288,7 +287,6 @@ static void view_gone(struct board_view *v, const struct board_head *h)
 	counters_read(&v->sum, &h->retired);
 	board_cells_add(&v->times, &h->retired_times, sizeof(v->times));
 	board_cells_add(&v->servers, &h->retired_servers, sizeof(v->servers));
-	board_cells_add(&v->upstreams, &h->retired_upstreams, sizeof(v->upstreams));
 	handler_counts_add(&v->handlers, &h->retired_handlers);
 	for (unsigned i = 0; i < BOARD_SLOTS; i++)
 		for (int k = 0; k < COUNTERS_CELLS; k++)
@@ -309,7 +307,6 @@ static void view_living(struct board_view *v, unsigned slot, const struct board_
 	counters_add(&s->n, &n);
 	counters_add(&v->sum, &n);
 	board_cells_add(&v->times, &from->times, sizeof(v->times));
-	board_cells_add(&v->upstreams, &from->upstreams, sizeof(v->upstreams));
 	if (BOARD_LOAD(from->counts_servers) != 0)
 		board_cells_add(&v->servers, &from->servers, sizeof(v->servers));
 	if (handler_metrics.n > 0)

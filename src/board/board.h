@@ -57,15 +57,29 @@ struct slice route_times_method(const struct route_table *routes, unsigned route
 bool route_times_has(const struct route_table *routes, unsigned route);
 
 /*
- * server_counts: requests, statuses and bytes of each server, in a worker's part of the scoreboard,
- * with metrics-per-server. The master gives servers rows by their titles, which they keep over
- * reloads; the worker's loop writes; others read it as hostile data by board_cells_add().
+ * server_counts: requests, statuses and bytes of each server, with metrics-per-server, and
+ * responses and failures of each server of an application, in a worker's part of the scoreboard.
+ * The master gives servers rows by their titles, which they keep over reloads; the worker's loop
+ * writes; others read it as hostile data by board_cells_add().
  */
+
+enum server_kind { SERVERS_OWN, SERVERS_UPSTREAM, SERVER_KINDS };
 
 enum {
 	SERVER_COUNTS_ROWS = 256, /* the first is for requests and servers without one */
 	SERVER_COUNTS_TITLE = 256,
 };
+
+/* Cells of a row. Before these: the classes; the responses, and each kind of failure. */
+enum { SERVER_BYTES_IN = ROUTE_TIMES_CLASSES, SERVER_BYTES_OUT, SERVER_CELLS };
+
+/* The meaning of a cell; word NULL: unused. The first cell of a metric has its name. */
+struct server_cell {
+	const char *word; /* in /status.json, and the value of the label */
+	const char *metric, *label, *help;
+};
+
+extern const struct server_cell server_cells[SERVER_KINDS][SERVER_CELLS];
 
 /* The titles of servers with a row. n 0: none, and not counted. */
 struct server_titles {
@@ -74,42 +88,22 @@ struct server_titles {
 };
 
 struct server_counts {
-	struct server_count {
-		int64_t responses[ROUTE_TIMES_CLASSES];
-		int64_t bytes_in, bytes_out; /* of content */
-	} v[SERVER_COUNTS_ROWS];
+	int64_t v[SERVER_COUNTS_ROWS][SERVER_CELLS];
 };
 
-/* Gives each of n names, members of structs of that size, one of these rows, while there are free
- * ones. For the master. */
-void titles_give(struct server_titles *titles, unsigned rows, const struct slice *first,
-	size_t size, unsigned n);
+/* Gives each of n names, members of structs of that size, a row, while there are free ones. For the
+ * master. */
+void titles_give(struct server_titles *titles, const struct slice *first, size_t size, unsigned n);
 
 /* The row of each of the names, to be freed. NULL when memory is out. */
 uint16_t *titles_rows(
 	const struct server_titles *titles, const struct slice *first, size_t size, unsigned n);
 
 /* A request of that row is over; status 0: without a response. */
-void server_counts_observe(struct server_count *row, const struct req_record *record, int status);
+void server_counts_observe(int64_t *row, const struct req_record *record, int status);
 
-/*
- * upstream_counts: answers and failures of each server of an application, likewise; rows of those
- * that a configuration has had, by their names.
- */
-
-enum { UPSTREAM_ROWS = 64, UPSTREAM_FAILURES = 4 };
-
-struct upstream_counts {
-	struct upstream_count {
-		int64_t responses, failures[UPSTREAM_FAILURES];
-	} v[UPSTREAM_ROWS];
-};
-
-/* "connect", "timeout" … */
-extern const char *const upstream_failures[UPSTREAM_FAILURES];
-
-/* NULL: it has answered. */
-void upstream_counts_observe(struct upstream_count *row, const struct err *err);
+/* The application's server of that row has answered (err NULL), or failed. */
+void server_counts_upstream(int64_t *row, const struct err *err);
 
 /*
  * board_conns: the live connections of one worker as rows of text, a table in its slot of the
@@ -225,11 +219,10 @@ struct board_slot {
 	struct counters counters;
 	char words[BOARD_WORDS]; /* crash report, of assert or crash, NUL-terminated */
 	struct route_times times;
-	struct upstream_counts upstreams;
 	uint32_t counts_servers; /* 1: servers is used */
 	/* On separate pages: memory is used once they are written. */
 	struct board_conns conns;
-	struct server_counts servers __attribute__((aligned(4096)));
+	struct server_counts servers[SERVER_KINDS] __attribute__((aligned(4096)));
 	struct handler_counts handlers __attribute__((aligned(4096)));
 } __attribute__((aligned(4096)));
 
@@ -255,11 +248,9 @@ struct board_head {
 	struct counters retired;                 /* totals of exited processes */
 	struct counters retired_of[BOARD_SLOTS]; /* these totals, by worker slot */
 	struct route_times retired_times;
-	char instance_name[BOARD_ID]; /* NUL-terminated; "": none */
-	struct server_titles titles;  /* of servers that are counted separately */
-	struct server_counts retired_servers;
-	struct server_titles upstream_titles; /* of servers of applications */
-	struct upstream_counts retired_upstreams;
+	char instance_name[BOARD_ID];              /* NUL-terminated; "": none */
+	struct server_titles titles[SERVER_KINDS]; /* of servers that are counted separately */
+	struct server_counts retired_servers[SERVER_KINDS];
 	struct handler_counts retired_handlers;
 	struct board_lines lines;
 	uint32_t history[BOARD_HISTORY]; /* requests of all workers, a second each: a ring */
@@ -357,8 +348,7 @@ struct board_view_slot {
 struct board_view {
 	struct counters sum;      /* over all slots */
 	struct route_times times; /* over all slots, too */
-	struct server_counts servers;
-	struct upstream_counts upstreams;
+	struct server_counts servers[SERVER_KINDS];
 	struct handler_counts handlers;
 	unsigned states[BOARD_STATES]; /* number of processes in each */
 	unsigned nslots;               /* the highest used, plus one */

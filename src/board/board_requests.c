@@ -53,10 +53,7 @@ void route_times_observe(struct route_times *t, const struct req_record *record,
 
 const char *route_times_class(unsigned class)
 {
-	static const char *const names[ROUTE_TIMES_CLASSES] = { "none", "2xx", "3xx", "4xx",
-		"5xx" };
-
-	return names[class];
+	return server_cells[SERVERS_OWN][class].word;
 }
 
 bool route_times_has(const struct route_table *routes, unsigned route)
@@ -79,6 +76,20 @@ struct slice route_times_route(const struct route_table *routes, unsigned route)
 }
 
 /* --- server_counts ---------------------------------------------------------------------------- */
+
+const struct server_cell server_cells[SERVER_KINDS][SERVER_CELLS] = {
+	[SERVERS_OWN] = { { "none", "server_responses", "class",
+				  "requests, by server and status class; none: without a "
+				  "response" },
+		{ .word = "2xx" }, { .word = "3xx" }, { .word = "4xx" }, { .word = "5xx" },
+		{ "in", "server_received_bytes", NULL, "bytes of request bodies, by server" },
+		{ "out", "server_sent_bytes", NULL, "bytes of response content, by server" } },
+	[SERVERS_UPSTREAM] = { { "responses", "upstream_responses", NULL,
+				       "responses of applications, by their server" },
+		{ "connect", "upstream_errors", "reason",
+			"failures of servers of applications, by reason" },
+		{ .word = "timeout" }, { .word = "reset" }, { .word = "response" } },
+};
 
 static void give(struct server_titles *titles, struct slice title)
 {
@@ -105,14 +116,13 @@ static struct slice name_at(const struct slice *first, size_t size, unsigned i)
 	return *(const struct slice *)(const void *)((const char *)first + i * size);
 }
 
-void titles_give(struct server_titles *titles, unsigned rows, const struct slice *first,
-	size_t size, unsigned n)
+void titles_give(struct server_titles *titles, const struct slice *first, size_t size, unsigned n)
 {
 	struct name_map map = rows_of(titles);
 
 	if (titles->n == 0)
 		give(titles, SLICE(OTHER));
-	for (unsigned i = 0; i < n && titles->n < rows; i++)
+	for (unsigned i = 0; i < n && titles->n < SERVER_COUNTS_ROWS; i++)
 		if (name_at(first, size, i).n < SERVER_COUNTS_TITLE &&
 			name_map_get(&map, name_at(first, size, i)) == 0)
 			give(titles, name_at(first, size, i));
@@ -131,26 +141,21 @@ uint16_t *titles_rows(
 	return rows;
 }
 
-void server_counts_observe(struct server_count *row, const struct req_record *record, int status)
+void server_counts_observe(int64_t *row, const struct req_record *record, int status)
 {
-	board_cell_add(&row->responses[status >= 200 ? status / 100 - 1 : 0], 1);
-	board_cell_add(&row->bytes_in, (int64_t)record->bytes_in);
-	board_cell_add(&row->bytes_out, (int64_t)record->bytes_out);
+	board_cell_add(&row[status >= 200 ? status / 100 - 1 : 0], 1);
+	board_cell_add(&row[SERVER_BYTES_IN], (int64_t)record->bytes_in);
+	board_cell_add(&row[SERVER_BYTES_OUT], (int64_t)record->bytes_out);
 }
 
-const char *const upstream_failures[UPSTREAM_FAILURES] = { "connect", "timeout", "reset",
-	"response" };
-
-void upstream_counts_observe(struct upstream_count *row, const struct err *err)
+void server_counts_upstream(int64_t *row, const struct err *err)
 {
-	const struct err *const errs[UPSTREAM_FAILURES] = { ERR_UPSTREAM_CONNECT,
-		ERR_UPSTREAM_TIMEOUT, ERR_UPSTREAM_RESET, ERR_UPSTREAM_RESPONSE };
+	const struct err *const errs[] = { NULL, ERR_UPSTREAM_CONNECT, ERR_UPSTREAM_TIMEOUT,
+		ERR_UPSTREAM_RESET, ERR_UPSTREAM_RESPONSE };
 
-	if (err == NULL)
-		board_cell_add(&row->responses, 1);
-	for (unsigned i = 0; i < UPSTREAM_FAILURES; i++)
+	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
 		if (errs[i] == err)
-			board_cell_add(&row->failures[i], 1);
+			board_cell_add(&row[i], 1);
 }
 
 /* --- recent ----------------------------------------------------------------------------------- */

@@ -205,55 +205,23 @@ static void put_use(
 
 /* --- by server -------------------------------------------------------------------------------- */
 
-static void put_servers(
-	struct metrics_out *o, const struct server_titles *titles, const struct board_view *v)
+static void put_servers(struct metrics_out *o, const char *kind, const struct server_cell *cells,
+	const struct server_titles *titles, const struct server_counts *counts)
 {
 	unsigned n = BOARD_LOAD(titles->n);
+	const char *label = NULL;
 
-	if (n == 0)
-		return;
-	metrics_family(o, METRICS_COUNTER, "server_responses",
-		"requests, by server and status class; none: without a response");
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
+	for (unsigned c = 0; n > 0 && c < SERVER_CELLS && cells[c].word != NULL; c++) {
+		if (cells[c].metric != NULL) {
+			metrics_family(o, METRICS_COUNTER, cells[c].metric, cells[c].help);
+			label = cells[c].label;
+		}
+		for (unsigned i = 0; i < n; i++)
 			metrics_sample(o,
-				(struct metrics_label[]){ { "server", slice_str(titles->v[i]) },
-					{ "class", slice_str(route_times_class(c)) } },
-				2, v->servers.v[i].responses[c]);
-	metrics_family(
-		o, METRICS_COUNTER, "server_received_bytes", "bytes of request bodies, by server");
-	for (unsigned i = 0; i < n; i++)
-		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
-			v->servers.v[i].bytes_in);
-	metrics_family(
-		o, METRICS_COUNTER, "server_sent_bytes", "bytes of response content, by server");
-	for (unsigned i = 0; i < n; i++)
-		metrics_sample(o, &(struct metrics_label){ "server", slice_str(titles->v[i]) }, 1,
-			v->servers.v[i].bytes_out);
-}
-
-/* --- by server of an application -------------------------------------------------------------- */
-
-static void put_upstreams(
-	struct metrics_out *o, const struct server_titles *titles, const struct board_view *v)
-{
-	unsigned n = BOARD_LOAD(titles->n);
-
-	if (n == 0)
-		return;
-	metrics_family(o, METRICS_COUNTER, "upstream_responses",
-		"responses of applications, by their server");
-	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++)
-		metrics_sample(o, &(struct metrics_label){ "upstream", slice_str(titles->v[i]) }, 1,
-			v->upstreams.v[i].responses);
-	metrics_family(o, METRICS_COUNTER, "upstream_errors",
-		"failures of servers of applications, by reason");
-	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++)
-		for (unsigned f = 0; f < UPSTREAM_FAILURES; f++)
-			metrics_sample(o,
-				(struct metrics_label[]){ { "upstream", slice_str(titles->v[i]) },
-					{ "reason", slice_str(upstream_failures[f]) } },
-				2, v->upstreams.v[i].failures[f]);
+				(struct metrics_label[]){ { kind, slice_str(titles->v[i]) },
+					{ label, slice_str(cells[c].word) } },
+				label != NULL ? 2 : 1, counts->v[i][c]);
+	}
 }
 
 /* --- histograms ------------------------------------------------------------------------------- */
@@ -347,8 +315,9 @@ void metrics_text(const struct board *b, const struct metrics_facts *facts, enum
 	put_images(&o, v);
 	put_use(&o, &b->head, v, true);
 	put_use(&o, &b->head, v, false);
-	put_servers(&o, &b->head.titles, v);
-	put_upstreams(&o, &b->head.upstream_titles, v);
+	for (int i = 0; i < SERVER_KINDS; i++)
+		put_servers(&o, i == SERVERS_OWN ? "server" : "upstream", server_cells[i],
+			&b->head.titles[i], &v->servers[i]);
 	for (int i = 0; i < HISTOGRAM_COUNT; i++)
 		put_histogram(&o, &histogram_info[i], (const int64_t *)&v->sum);
 	put_times(&o, v, facts->routes);

@@ -198,19 +198,20 @@ static void put_handlers(struct strbuf *t, const struct board *b)
 
 static void put_upstreams(struct strbuf *t, const struct board *b)
 {
-	unsigned n = BOARD_LOAD(b->head.upstream_titles.n);
-	struct upstream_counts sum = b->head.retired_upstreams;
+	const struct server_titles *titles = &b->head.titles[SERVERS_UPSTREAM];
+	struct server_counts sum = b->head.retired_servers[SERVERS_UPSTREAM];
+	unsigned n = BOARD_LOAD(titles->n);
 	const struct board_slot *s;
 
 	for (unsigned i = 0; n > 0 && (s = board_next(b, &i)) != NULL;)
-		board_cells_add(&sum, &s->upstreams, sizeof(sum));
+		board_cells_add(&sum, &s->servers[SERVERS_UPSTREAM], sizeof(sum));
 	json_begin(t, "upstreams", '[');
-	for (unsigned i = 0; i < n && i < UPSTREAM_ROWS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		json_begin(t, NULL, '{');
-		json_text(t, "name", b->head.upstream_titles.v[i]);
-		json_signed(t, "responses", sum.v[i].responses);
-		for (unsigned f = 0; f < UPSTREAM_FAILURES; f++)
-			json_signed(t, upstream_failures[f], sum.v[i].failures[f]);
+		json_text(t, "name", titles->v[i]);
+		for (const struct server_cell *c = server_cells[SERVERS_UPSTREAM]; c->word != NULL;
+			c++)
+			json_signed(t, c->word, sum.v[i][c - server_cells[SERVERS_UPSTREAM]]);
 		json_end(t, '}');
 	}
 	json_end(t, ']');

@@ -281,10 +281,10 @@ static void bring_up(struct gen *g)
 	const struct sites *sites = g->resources.sites;
 
 	if (g->conf->metrics_per_server)
-		titles_give(&head->titles, SERVER_COUNTS_ROWS, &sites->v->name, sizeof(*sites->v),
-			sites->n);
+		titles_give(
+			&head->titles[SERVERS_OWN], &sites->v->name, sizeof(*sites->v), sites->n);
 	if (sites->npeers > 0)
-		titles_give(&head->upstream_titles, UPSTREAM_ROWS, &sites->peers->name,
+		titles_give(&head->titles[SERVERS_UPSTREAM], &sites->peers->name,
 			sizeof(*sites->peers), sites->npeers);
 	if (board_room(m->shared.board) < g->nworkers)
 		reload_fail(g, "too many workers are draining: no room for new ones");

@@ -150,7 +150,8 @@ static void finished(struct http_env *env, struct h2d_req *req)
 	if (w->rows != NULL && (req->conn == NULL || !req->conn->admin)) {
 		unsigned row = req->site != NULL ? w->rows[req->site - w->args->sites->v] : 0;
 
-		server_counts_observe(&w->args->board_slot->servers.v[row], &req->record, status);
+		server_counts_observe(
+			w->args->board_slot->servers[SERVERS_OWN].v[row], &req->record, status);
 	}
 	access_logs_write(&w->access_logs, req);
 }
@@ -159,7 +160,8 @@ static void peer_counts(struct http_env *env, unsigned peer, const struct err *e
 {
 	struct worker *w = LIST_ENTRY(env, struct worker, http);
 
-	upstream_counts_observe(&w->args->board_slot->upstreams.v[w->peer_rows[peer]], err);
+	server_counts_upstream(
+		w->args->board_slot->servers[SERVERS_UPSTREAM].v[w->peer_rows[peer]], err);
 }
 
 static bool image_fresh(struct admin *admin)
@@ -241,8 +243,8 @@ static int start_http(struct worker *w)
 		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
 	if (conf->metrics_per_server) {
-		w->rows = titles_rows(&w->args->board->head.titles, &w->args->sites->v->name,
-			sizeof(*w->args->sites->v), w->args->sites->n);
+		w->rows = titles_rows(&w->args->board->head.titles[SERVERS_OWN],
+			&w->args->sites->v->name, sizeof(*w->args->sites->v), w->args->sites->n);
 		w->args->board_slot->counts_servers = w->rows != NULL;
 	}
 	w->http.conf.traced = log_max >= LEVEL_DEBUG;
@@ -310,9 +312,10 @@ static const char *worker_start(struct worker *w)
 	if (start_http(w) < 0)
 		return "access log";
 	if (w->args->sites->npeers > 0) {
-		w->peer_rows = titles_rows(&w->args->board->head.upstream_titles,
+		w->peer_rows = titles_rows(&w->args->board->head.titles[SERVERS_UPSTREAM],
 			&w->args->sites->peers->name, sizeof(*w->args->sites->peers),
 			w->args->sites->npeers);
+		w->args->board_slot->counts_servers = true;
 		w->http.peer_counts = peer_counts;
 		w->http.upstreams = upstreams_new(&w->http, w->offload);
 		if (w->peer_rows == NULL || w->http.upstreams == NULL)

@@ -19,7 +19,7 @@ static struct sites sites_of(const char *const *names, unsigned n)
 
 static void give(struct server_titles *t, const struct sites *sites)
 {
-	titles_give(t, SERVER_COUNTS_ROWS, &sites->v->name, sizeof(*sites->v), sites->n);
+	titles_give(t, &sites->v->name, sizeof(*sites->v), sites->n);
 }
 
 TEST(rows_stay_over_reloads)
@@ -72,15 +72,15 @@ TEST(by_class)
 	memset(&counts, 0, sizeof(counts));
 	memset(&sum, 0, sizeof(sum));
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
-		server_counts_observe(&counts.v[7], &record, statuses[i]);
+		server_counts_observe(counts.v[7], &record, statuses[i]);
 	for (unsigned c = 0; c < ROUTE_TIMES_CLASSES; c++)
-		ck_assert_uint_eq(counts.v[7].responses[c], c == 1 ? 2 : 1);
+		ck_assert_uint_eq(counts.v[7][c], c == 1 ? 2 : 1);
 	board_cells_add(&sum, &counts, sizeof(sum));
 	board_cells_add(&sum, &counts, sizeof(sum));
-	ck_assert_uint_eq(sum.v[7].bytes_in, 36);
-	ck_assert_uint_eq(sum.v[7].bytes_out, 60);
-	ck_assert_uint_eq(sum.v[7].responses[1], 4);
-	ck_assert_uint_eq(sum.v[6].bytes_out + sum.v[8].bytes_out, 0);
+	ck_assert_uint_eq(sum.v[7][SERVER_BYTES_IN], 36);
+	ck_assert_uint_eq(sum.v[7][SERVER_BYTES_OUT], 60);
+	ck_assert_uint_eq(sum.v[7][1], 4);
+	ck_assert_uint_eq(sum.v[6][SERVER_BYTES_OUT] + sum.v[8][SERVER_BYTES_OUT], 0);
 	ck_assert_str_eq(route_times_class(4), "5xx");
 }
 
