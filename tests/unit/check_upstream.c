@@ -121,6 +121,15 @@ TEST(not_found)
 	ck_assert_ptr_null(turn.link);
 }
 
+static int link_error(const struct link *l)
+{
+	int rc = 0;
+	socklen_t n = sizeof(rc);
+
+	ck_assert_int_eq(getsockopt(l->watch.fd, SOL_SOCKET, SO_ERROR, &rc, &n), 0);
+	return rc;
+}
+
 /* "localhost" has one of IPv6 first, where many applications do not listen. */
 TEST(second_address)
 {
