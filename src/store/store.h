@@ -73,10 +73,10 @@ struct store {
 	struct timer gather;        /* armed while pieces wait for more */
 
 	struct slice to_own, to_public; /* paths of the destination; n 0: none */
-	unsigned gated; /* number of checked paths of its files, or of the destination */
-	struct store_doubt *asked;
-	unsigned nasked, nwaits; /* keepers without an answer */
-	struct arena arena;      /* copies of the request for the job, and texts about its files */
+	unsigned gated;                 /* number of checked paths */
+	struct doubt *asked;            /* of the keepers, about each changed name */
+	unsigned nasked, nwaits;        /* keepers without an answer */
+	struct arena arena; /* copies of the request for the job, and texts about its files */
 };
 
 /* --- store_path.c ----------------------------------------------------------------------------- */
@@ -118,10 +118,9 @@ struct slice store_public_path(struct store *s, const char *name);
 
 /* True if the configuration names writers for the file of that name; "": any file. */
 bool store_gate_has_writers(struct store *s, const char *name);
-/* Checks the writer, and gets a place among the open files; then takes the first step. */
+/* Checks the writer, and gets a place among the open files; then takes the first step. In FILES:
+ * checks the writer of a form's files; then places them. */
 void store_gate(struct store *s);
-/* Checks the writer of a form's files; then places them. */
-void store_gate_files(struct store *s);
 
 /* --- store_resume.c --------------------------------------------------------------------------- */
 

@@ -95,75 +95,64 @@ static void refused(struct store *s)
 	store_leave(s);
 }
 
-static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx);
-
-/* Both paths of a destination, after those of the source. */
-static void gate_destination(struct store *s)
+/* The number of paths to check now. The names in a form are known at its end. */
+static unsigned paths(const struct store *s)
 {
-	enum gate_result result = GATE_GO;
+	if (s->req->location->store_folder.n > 0)
+		return 0;
+	if (s->state == STORE_FILES)
+		return s->req->site->guarded ? 2 * s->work.nfiles : 0;
+	if (s->work.form != NULL)
+		return 0;
+	return s->to_own.n > 0 ? 3 : 1;
+}
 
-	while (s->to_own.n > 0 && s->gated < 2 && result == GATE_GO)
-		result = gate_pass_file(
-			s->req, s->gated++ == 0 ? s->to_public : s->to_own, on_gate, s);
-	if (result == GATE_GO)
-		take_place(s);
-	else if (result == GATE_ANSWERED)
-		refused(s);
+/* Finds one of them: each file of a form has one of /files and one in the directory; a
+ * destination's follow that of the source. */
+static struct store_result path_to_check(struct store *s, unsigned i, struct slice *path)
+{
+	const char *name = s->work.name;
+
+	if (s->state == STORE_FILES) {
+		name = s->work.files[i / 2]->name;
+		*path = i % 2 == 0 ? store_public_path(s, name) : store_own_path(s, name);
+	} else {
+		*path = i == 0 ? store_own_path(s, name) : i == 1 ? s->to_public : s->to_own;
+	}
+	if (path->n == 0)
+		return store_errno(-ENOMEM);
+	return s->state != STORE_FILES || store_gate_has_writers(s, name)
+		       ? STORE_OK
+		       : store_refuse(ERR_UPLOAD_WRITERS);
 }
 
 static void on_gate(struct h2d_req *req, enum gate_result result, void *ctx)
 {
-	struct store *s = ctx;
-
 	(void)req;
 	if (result == GATE_ANSWERED)
-		refused(s);
-	else if (result == GATE_GO && s->state == STORE_FILES)
-		store_gate_files(s);
+		refused(ctx);
 	else if (result == GATE_GO)
-		gate_destination(s);
+		store_gate(ctx);
 }
 
 void store_gate(struct store *s)
 {
-	struct slice path;
-
-	if (s->work.form != NULL || s->req->location->store_folder.n > 0) {
-		take_place(s);
-		return;
-	}
-	path = store_own_path(s, s->work.name);
-	if (path.n > 0)
-		on_gate(s->req, gate_pass_file(s->req, path, on_gate, s), s);
-	else
-		store_fail(s, store_errno(-ENOMEM));
-}
-
-/* The names in a form are known at its end; each has a path in the directory and one of /files. */
-void store_gate_files(struct store *s)
-{
-	const struct store_work *w = &s->work;
 	enum gate_result result = GATE_GO;
-	bool asks = s->req->site->guarded && s->req->location->store_folder.n == 0;
 
-	while (asks && s->gated < 2 * w->nfiles && result == GATE_GO) {
-		const char *name = w->files[s->gated / 2]->name;
-		struct slice path =
-			s->gated % 2 == 0 ? store_public_path(s, name) : store_own_path(s, name);
+	while (result == GATE_GO && s->gated < paths(s)) {
+		struct slice path;
+		struct store_result r = path_to_check(s, s->gated++, &path);
 
-		s->gated++;
-		if (path.n == 0) {
-			store_fail(s, store_errno(-ENOMEM));
-			return;
-		}
-		if (!store_gate_has_writers(s, name)) {
-			store_fail(s, store_refuse(ERR_UPLOAD_WRITERS));
+		if (!store_ok(r)) {
+			store_fail(s, r);
 			return;
 		}
 		result = gate_pass_file(s->req, path, on_gate, s);
 	}
-	if (result == GATE_GO)
-		store_submit(s, STORE_PLACE);
-	else if (result == GATE_ANSWERED)
+	if (result == GATE_ANSWERED)
 		refused(s);
+	else if (result == GATE_GO && s->state == STORE_FILES)
+		store_submit(s, STORE_PLACE);
+	else if (result == GATE_GO)
+		take_place(s);
 }

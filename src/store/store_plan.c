@@ -137,7 +137,7 @@ static void piece_taken(struct store *s)
 static void form_sealed(struct store *s)
 {
 	store_go(s, STORE_FILES);
-	store_gate_files(s);
+	store_gate(s);
 }
 
 static void part_sealed(struct store *s)
