@@ -25,9 +25,8 @@ struct store_plan {
 		struct store_result (*run)(struct store_work *w); /* the step, in a thread */
 		void (*then)(struct store *s); /* on the loop, after a step that succeeded */
 	} steps[STORE_STATES];
-	void (*close)(struct store_work *w); /* closes open descriptors; in a thread */
-	bool walks;                          /* may take long: leaves most threads to uploads */
-	bool drive;                          /* exists on drives only */
+	bool walks; /* may take long: leaves most threads to uploads */
+	bool drive; /* exists on drives only */
 };
 
 /* The arguments of a handler's call; borrowed. */

@@ -48,8 +48,12 @@ static bool goes_on(const struct store *s)
 
 static void close_all(struct store *s)
 {
-	if (s->work.at.fd >= 0)
-		s->plan->close(&s->work);
+	if (s->work.at.fd < 0)
+		return;
+	if (s->work.part != NULL)
+		store_part_close(&s->work);
+	store_tree_close(&s->work);
+	store_work_close(&s->work);
 }
 
 static void step_work(struct job *j)

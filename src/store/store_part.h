@@ -60,7 +60,8 @@ struct store_result store_part_keep(struct store_work *w);
 struct store_result store_part_look(struct store_work *w);
 struct store_result store_part_cancel(struct store_work *w);
 
-/* Closes all but the parts of the upload that stay. */
+/* Closes the ticket; store_work_close(), which follows, then leaves the parts of the upload that
+ * stay. */
 void store_part_close(struct store_work *w);
 
 /* --- for store_part_body.c -------------------------------------------------------------------- */

@@ -259,5 +259,4 @@ void store_part_close(struct store_work *w)
 	store_ticket_close(&p->ticket);
 	w->fields = NULL;
 	w->nfields = 0;
-	store_work_close(w);
 }

@@ -176,7 +176,6 @@ const struct store_plan store_whole = {
 		[STORE_TAKE] = { store_work_take, piece_taken },
 		[STORE_SEAL] = { store_work_seal, store_tell },
 	},
-	.close = store_work_close,
 };
 
 const struct store_plan store_form = {
@@ -186,7 +185,6 @@ const struct store_plan store_form = {
 		[STORE_SEAL] = { store_form_seal, form_sealed },
 		[STORE_PLACE] = { store_work_place, store_tell },
 	},
-	.close = store_work_close,
 };
 
 const struct store_plan store_resumable = {
@@ -197,53 +195,44 @@ const struct store_plan store_resumable = {
 		[STORE_READ] = { store_part_read, part_sealed },
 		[STORE_KEEP] = { store_part_keep, NULL },
 	},
-	.close = store_part_close,
 };
 
 const struct store_plan store_look = {
 	.steps = { [STORE_BEGIN] = { store_part_look, looked } },
-	.close = store_part_close,
 };
 
 const struct store_plan store_cancel = {
 	.steps = { [STORE_BEGIN] = { store_part_cancel, cancelled } },
-	.close = store_part_close,
 };
 
 const struct store_plan store_remove = {
 	.steps = { [STORE_BEGIN] = { store_work_remove, store_tell } },
-	.close = store_work_close,
 };
 
 const struct store_plan store_clear = {
 	.walks = true,
 	.steps = { [STORE_BEGIN] = { store_tree_remove, store_tell } },
-	.close = store_work_close,
 };
 
 const struct store_plan store_make = {
 	.drive = true,
 	.steps = { [STORE_BEGIN] = { store_tree_make, store_tell } },
-	.close = store_work_close,
 };
 
 const struct store_plan store_copy = {
 	.drive = true,
 	.walks = true,
 	.steps = { [STORE_BEGIN] = { store_tree_copy, store_tell } },
-	.close = store_tree_close,
 };
 
 const struct store_plan store_move = {
 	.drive = true,
 	.walks = true,
 	.steps = { [STORE_BEGIN] = { store_tree_move, store_tell } },
-	.close = store_tree_close,
 };
 
 const struct store_plan store_list = {
 	.drive = true,
 	.walks = true,
 	.steps = { [STORE_BEGIN] = { store_tree_list, store_listed } },
-	.close = store_work_close,
 };

@@ -387,7 +387,6 @@ void store_tree_close(struct store_work *w)
 	leave_destination(w);
 	if (w->tree.hidden[0] != '\0')
 		store_dir_unhide_folder(&w->at, w->tree.hidden);
-	store_work_close(w);
 }
 
 /* --- a list ----------------------------------------------------------------------------------- */
