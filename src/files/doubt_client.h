@@ -33,6 +33,7 @@ struct doubt {
 	uint64_t dev, ino;             /* of the root */
 	struct slice path;             /* "/dir/name"; stays until done() */
 	void (*done)(struct doubt *d); /* d is the asker's again */
+	void *owner;                   /* the asker's */
 
 	struct list node; /* the client's, like the rest */
 	uint64_t id, due_ms;

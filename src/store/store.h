@@ -39,12 +39,6 @@ struct store_call {
 	h2d_listed_fn *listed; /* in place of done, for a list; NULL: none */
 };
 
-/* A question to the keepers: once it is answered, none of their images has that file as fresh. */
-struct store_doubt {
-	struct doubt doubt;
-	struct store *store;
-};
-
 /* An upload or a removal. It owns its memory: a thread may have it when its request ends. */
 struct store {
 	struct h2d_req *req; /* NULL: ended, or answered */

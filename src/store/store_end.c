@@ -190,7 +190,7 @@ void store_listed(struct store *s)
 
 static void marked(struct doubt *d)
 {
-	struct store *s = LIST_ENTRY(d, struct store_doubt, doubt)->store;
+	struct store *s = d->owner;
 
 	if (--s->nwaits == 0)
 		succeed(s);
@@ -198,20 +198,18 @@ static void marked(struct doubt *d)
 
 static void ask_keepers(struct store *s, struct slice path)
 {
-	struct store_doubt *d = &s->asked[s->nasked];
+	struct doubt *d = &s->asked[s->nasked];
 
-	d->store = s;
-	d->doubt = (struct doubt){
+	if (path.n == 0)
+		return;
+	*d = (struct doubt){
 		.dev = s->root->dev,
 		.ino = s->root->ino,
 		.path = path,
 		.done = marked,
 	};
-	list_init(&d->doubt.node);
-	if (d->doubt.path.n == 0)
-		return;
 	s->nasked++;
-	s->nwaits += doubt_client_ask(&s->files->doubts, &d->doubt);
+	s->nwaits += doubt_client_ask(&s->files->doubts, d);
 }
 
 void store_tell(struct store *s)

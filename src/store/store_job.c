@@ -135,7 +135,7 @@ void store_leave(struct store *s)
 	loop_cancel(&s->pump);
 	timer_disarm(&s->files->loop->wheel, &s->gather);
 	for (unsigned i = 0; i < s->nasked; i++)
-		doubt_client_cancel(&s->asked[i].doubt);
+		doubt_client_cancel(&s->asked[i]);
 	places_leave(&s->disk->places, &s->place);
 	/* Else a thread has it. */
 	if ((s->state != STORE_DROP && s->plan->steps[s->state].run == NULL) ||
