@@ -35,13 +35,9 @@ static bool is_kept(const struct store *s, const struct field *f)
 static bool copy_conditions(struct store *s)
 {
 	const struct h2d_req *req = s->req;
-	struct field *fields;
+	struct field *fields = arena_alloc(&s->arena, (req->nfields + 1) * sizeof(*fields));
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < req->nfields; i++)
-		n += is_kept(s, &req->fields[i]);
-	fields = arena_zalloc(&s->arena, (n + 1) * sizeof(*fields));
-	n = 0;
 	for (unsigned i = 0; fields != NULL && i < req->nfields; i++) {
 		const struct field *f = &req->fields[i];
 

@@ -207,6 +207,7 @@ static void ask_keepers(struct store *s, struct slice path)
 		.ino = s->root->ino,
 		.path = path,
 		.done = marked,
+		.owner = s,
 	};
 	s->nasked++;
 	s->nwaits += doubt_client_ask(&s->files->doubts, d);
