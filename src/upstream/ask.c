@@ -87,9 +87,9 @@ static void put_target(struct h1_text *t, const struct exchange *x)
 {
 	struct slice target = x->req->target;
 
-	if (x->proxy->prefix.n > 0) {
-		h1_text_put(t, x->proxy->prefix);
-		slice_skip(&target, x->proxy->replaced.n);
+	if (x->turn.proxy->prefix.n > 0) {
+		h1_text_put(t, x->turn.proxy->prefix);
+		slice_skip(&target, x->turn.proxy->replaced.n);
 	}
 	h1_text_put(t, target);
 }
@@ -127,7 +127,7 @@ bool ask_passes(const struct exchange *x, const struct field *f, bool names)
 
 	return !is_dropped(f->name) && (req->conn->trusted || !is_trusted(f->name)) &&
 	       memchr(f->name.p, '_', f->name.n) == NULL &&
-	       !slice_eq(f->name, x->proxy->subject_header) &&
+	       !slice_eq(f->name, x->turn.proxy->subject_header) &&
 	       !(req->env->conf.request_ids && slice_eq(f->name, req_id_field)) &&
 	       !(names && !is_trusted(f->name) && is_named(req, f->name));
 }
@@ -207,9 +207,9 @@ int ask_head(const struct exchange *x, struct outq *q)
 	put_target(&t, x);
 	h1_text_put(&t, SLICE(" HTTP/1.1\r\n"));
 	h1_text_field(&t, SLICE("host"),
-		x->proxy->host.n > 0   ? x->proxy->host
-		: req->authority.n > 0 ? req->authority
-				       : SLICE(""));
+		x->turn.proxy->host.n > 0 ? x->turn.proxy->host
+		: req->authority.n > 0    ? req->authority
+					  : SLICE(""));
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
 		if (ask_passes(x, f, names))
 			h1_text_field(&t, f->name, f->value);
@@ -219,8 +219,8 @@ int ask_head(const struct exchange *x, struct outq *q)
 			req_client_https(req) ? SLICE("https") : SLICE("http"));
 	if (!has(req, SLICE("x-forwarded-host")) && req->authority.n > 0)
 		h1_text_field(&t, SLICE("x-forwarded-host"), req->authority);
-	if (x->proxy->subject_header.n > 0 && subject != NULL)
-		h1_text_field(&t, x->proxy->subject_header, slice_str(subject));
+	if (x->turn.proxy->subject_header.n > 0 && subject != NULL)
+		h1_text_field(&t, x->turn.proxy->subject_header, slice_str(subject));
 	if (req_id_shown(req).n > 0)
 		h1_text_field(&t, req_id_field, req_id(req));
 	if (connects)

@@ -60,7 +60,7 @@ void exchange_wait(struct exchange *x)
 		timer_arm(wheel, &x->timer, clock_ms() + EXPECT_MS);
 	else if (sends || x->later ||
 		 (x->state == EXCHANGE_HEAD && (x->ended || x->deaf || x->req->upgrade.n > 0)))
-		timer_arm(wheel, &x->timer, clock_ms() + x->proxy->silence_ms);
+		timer_arm(wheel, &x->timer, clock_ms() + x->turn.proxy->silence_ms);
 	else /* the client is waited for */
 		timer_disarm(wheel, &x->timer);
 }
@@ -213,7 +213,7 @@ void exchange_give_up(struct exchange *x)
 
 void exchange_join(struct exchange *x)
 {
-	timer_arm(&x->req->env->loop->wheel, &x->timer, clock_ms() + x->proxy->connect_ms);
+	timer_arm(&x->req->env->loop->wheel, &x->timer, clock_ms() + x->turn.proxy->connect_ms);
 	x->turn.careful = x->req->has_body || !is_idempotent(x->req->method);
 	if (!link_ask(&x->turn))
 		exchange_give_up(x);

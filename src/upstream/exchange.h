@@ -19,7 +19,6 @@ struct exchange_buf; /* proxy.c */
 
 struct exchange {
 	struct h2d_req *req;
-	const struct site_proxy *proxy;
 	struct link_turn turn;
 	enum exchange_state state;
 	struct timer timer;

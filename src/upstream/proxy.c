@@ -122,27 +122,6 @@ static void open_tunnel(struct exchange *x)
 	loop_at_turn_end(req->env->loop, &x->flush); /* some of it may be there */
 }
 
-/* The head is complete. */
-static void take_head(struct exchange *x)
-{
-	struct h2d_req *req = x->req;
-	bool connects = slice_eq(req->method_text, SLICE("CONNECT"));
-
-	if (x->in.status == 101 && !slice_ieq(x->in.upgrade, req->upgrade)) {
-		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
-	} else if (x->in.status / 100 == 2 && connects) {
-		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
-	} else if (!take_fields(x, connects)) {
-		exchange_fail(x, ERR_NO_MEMORY, NULL);
-	} else {
-		link_counts(&x->turn, NULL, false);
-		if (x->in.status == 101)
-			open_tunnel(x);
-		else
-			exchange_go(x, EXCHANGE_CONTENT);
-	}
-}
-
 /* The peer gets the body, for which it was asked. */
 static void exchange_draw(struct exchange *x)
 {
@@ -151,15 +130,33 @@ static void exchange_draw(struct exchange *x)
 	exchange_send(x);
 }
 
-static void pass_interim(struct exchange *x)
+/* A head is complete. */
+static void take_head(struct exchange *x)
 {
+	struct h2d_req *req = x->req;
+	bool connects = slice_eq(req->method_text, SLICE("CONNECT"));
+	int status = x->in.status;
 	unsigned n = x->in.nfields;
 
-	if (x->in.status == 100 && x->expects)
-		exchange_draw(x);
-	else if (x->in.status != 100)
-		x->req->stream->interim(x->req, x->in.status, x->in.fields,
+	if (status == 100) {
+		if (x->expects)
+			exchange_draw(x);
+	} else if (status < 200 && status != 101) {
+		req->stream->interim(req, status, x->in.fields,
 			n < STREAM_INTERIM_FIELDS_MAX ? n : STREAM_INTERIM_FIELDS_MAX);
+	} else if (status == 101 && !slice_ieq(x->in.upgrade, req->upgrade)) {
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "101 to another protocol");
+	} else if (status / 100 == 2 && connects) {
+		exchange_fail(x, ERR_UPSTREAM_RESPONSE, "no 101 to a WebSocket");
+	} else if (!take_fields(x, connects)) {
+		exchange_fail(x, ERR_NO_MEMORY, NULL);
+	} else {
+		link_counts(&x->turn, NULL, false);
+		if (status == 101)
+			open_tunnel(x);
+		else
+			exchange_go(x, EXCHANGE_CONTENT);
+	}
 }
 
 /* Takes n bytes of the buffer: pieces of content are moved together. */
@@ -173,10 +170,7 @@ static void decode(struct exchange *x, size_t n)
 		case RESPONSE_MORE:
 			return;
 		case RESPONSE_HEAD:
-			if (x->in.status < 200 && x->in.status != 101)
-				pass_interim(x);
-			else
-				take_head(x);
+			take_head(x);
 			break;
 		case RESPONSE_DATA:
 			if (x->content.n == 0)
@@ -332,13 +326,12 @@ static void start(struct h2d_req *req, void *state)
 	struct exchange *x = state;
 
 	x->req = req;
-	x->proxy = req->location->proxy;
 	x->chunked = req->has_body && req->body_length == BODY_UNKNOWN && req->upgrade.n == 0;
 	x->expects = req->upgrade.n == 0 && req_expects_continue(req);
 	timer_init(&x->timer, on_time);
 	task_init(&x->flush, on_flush);
 	outq_init(&x->out, &blocks);
-	link_turn_init(&x->turn, req->env->upstreams, x->proxy, req_account(req));
+	link_turn_init(&x->turn, req->env->upstreams, req->location->proxy, req_account(req));
 	x->turn.linked = exchange_begin;
 	x->turn.event = on_event;
 	if (!ask_may_pass(req)) {
@@ -346,8 +339,6 @@ static void start(struct h2d_req *req, void *state)
 		reply_error(req, ERR_BAD_PATH->status);
 		return;
 	}
-	if (req->body_state == REQ_BODY_NONE) /* files had the request first */
-		req_body_take(req);
 	req_hook(req, &hook, x);
 	exchange_join(x);
 }
