@@ -28,18 +28,18 @@ static void look_up(struct job *j)
 {
 	struct name *name = LIST_ENTRY(j, struct name, job);
 
-	name->error = name_look(name->peer, &name->found);
+	name->error = name_look(name->site, &name->found);
 }
 
 /* Once for each change. */
 static void tell(struct name *name)
 {
 	if (name->error != 0 && !name->failed)
-		log_warn("upstream %.*s: %s; %s", SLICE_ARG(name->peer->name),
+		log_warn("upstream %.*s: %s; %s", SLICE_ARG(name->site->name),
 			gai_strerror(name->error),
 			name->n > 0 ? "using the last addresses" : "it gets no requests");
 	else if (name->error == 0 && name->failed)
-		log_notice("upstream %.*s: found again", SLICE_ARG(name->peer->name));
+		log_notice("upstream %.*s: found again", SLICE_ARG(name->site->name));
 	name->failed = name->error != 0;
 }
 
@@ -68,7 +68,7 @@ void name_init(struct name *name, struct offload *offload, const struct site_pee
 {
 	*name = (struct name){
 		.job = { .work = look_up, .done = looked_up, .class = JOB_REMOTE, .volume = name },
-		.peer = peer,
+		.site = peer,
 		.offload = offload,
 		.changed = changed,
 	};

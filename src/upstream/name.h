@@ -16,7 +16,7 @@ struct name {
 	struct job job;
 	struct addrinfo *found; /* by the job */
 	int error;              /* of the job, for gai_strerror(3) */
-	const struct site_peer *peer;
+	const struct site_peer *site;
 	struct offload *offload;
 	uint64_t again_ms; /* clock_ms() of the next look-up; UINT64_MAX: one is under way, or the
 			    * peer has an address */

@@ -331,9 +331,12 @@ static void start(struct h2d_req *req, void *state)
 	timer_init(&x->timer, on_time);
 	task_init(&x->flush, on_flush);
 	outq_init(&x->out, &blocks);
-	link_turn_init(&x->turn, req->env->upstreams, req->location->proxy, req_account(req));
-	x->turn.linked = exchange_begin;
-	x->turn.event = on_event;
+	x->turn = (struct link_turn){ .all = req->env->upstreams,
+		.proxy = req->location->proxy,
+		.account = req_account(req),
+		.linked = exchange_begin,
+		.event = on_event };
+	list_init(&x->turn.node);
 	if (!ask_may_pass(req)) {
 		req_fault(req, ERR_BAD_PATH);
 		reply_error(req, ERR_BAD_PATH->status);

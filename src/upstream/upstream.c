@@ -24,7 +24,6 @@ enum {
 
 struct upstream_peer {
 	struct upstreams *all;
-	const struct site_peer *site;
 	struct name name;  /* its addresses are tried in turn */
 	unsigned next;     /* address */
 	unsigned busy;     /* links that requests have */
@@ -51,7 +50,7 @@ static struct upstream_peer *peer_at(const struct link_turn *t, unsigned i)
 
 struct slice link_name(const struct link_turn *t)
 {
-	return t->peer->site->name;
+	return t->peer->name.site->name;
 }
 
 /* --- links ------------------------------------------------------------------------------------ */
@@ -144,7 +143,7 @@ void link_counts(struct link_turn *t, const struct err *err, bool rests)
 /* True if it may have another link, and the first look-up of its name is over. */
 static bool peer_is_free(const struct upstream_peer *p)
 {
-	return p->busy < p->site->connections &&
+	return p->busy < p->name.site->connections &&
 	       (p->name.n > 0 || p->name.failed || p->name.again_ms != UINT64_MAX);
 }
 
@@ -232,15 +231,6 @@ static void upstreams_turn(struct task *task)
 	}
 }
 
-void link_turn_init(struct link_turn *t, struct upstreams *all, const struct site_proxy *proxy,
-	struct account *account)
-{
-	list_init(&t->node);
-	t->all = all;
-	t->proxy = proxy;
-	t->account = account;
-}
-
 bool link_may_ask(const struct link_turn *t)
 {
 	unsigned n = t->peer->name.n;
@@ -253,7 +243,7 @@ bool link_ask(struct link_turn *t)
 	unsigned most = t->proxy->queue;
 
 	for (unsigned i = 0; i < t->proxy->npeers; i++)
-		most += peer_at(t, i)->site->connections - peer_at(t, i)->busy;
+		most += peer_at(t, i)->name.site->connections - peer_at(t, i)->busy;
 	if (peer_at(t, 0)->waiting >= most)
 		return false;
 	peer_at(t, 0)->waiting++;
@@ -311,10 +301,9 @@ struct upstreams *upstreams_new(struct http_env *env, struct offload *offload)
 		struct upstream_peer *p = &all->peers[i];
 
 		p->all = all;
-		p->site = &sites->peers[i];
-		all->budget.max += p->site->connections;
+		all->budget.max += sites->peers[i].connections;
 		list_init(&p->idle);
-		name_init(&p->name, offload, p->site, name_changed);
+		name_init(&p->name, offload, &sites->peers[i], name_changed);
 		name_want(&p->name);
 	}
 	return all;

@@ -24,9 +24,10 @@ struct link {
 	bool used; /* a request has had it before: the peer may close it at any moment */
 };
 
-/* A request that waits for a link, then has one; a member of its owner. */
+/* A request that waits for a link, then has one; a member of its owner, which sets the first ones
+ * and the calls, and zeroes the others. */
 struct link_turn {
-	struct list node; /* waits */
+	struct list node; /* waits; list_init() it */
 	struct upstreams *all;
 	const struct site_proxy *proxy;
 	struct account *account;    /* of the client; NULL in tests */
@@ -49,9 +50,6 @@ void upstreams_free(struct upstreams **all);
 
 /* Closes idle links, now and later: the worker drains. all may be NULL. */
 void upstreams_drain(struct upstreams *all);
-
-void link_turn_init(struct link_turn *t, struct upstreams *all, const struct site_proxy *proxy,
-	struct account *account);
 
 /* Waits for a link. False: too many wait. */
 bool link_ask(struct link_turn *t);

@@ -82,9 +82,10 @@ UNIT_SETUP(setup)
 	ck_assert_ptr_nonnull(offload);
 	all = upstreams_new(&env, offload);
 	ck_assert_ptr_nonnull(all);
-	link_turn_init(&turn, all, &proxy, NULL);
-	turn.linked = on_link;
-	turn.event = on_event;
+	turn = (struct link_turn){
+		.all = all, .proxy = &proxy, .linked = on_link, .event = on_event
+	};
+	list_init(&turn.node);
 }
 
 UNIT_TEARDOWN(teardown)
