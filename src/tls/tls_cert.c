@@ -197,44 +197,23 @@ static bool make_id(struct tls_cert *c)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Takes ssl, also when memory is out (NULL); with room for n. */
-static struct tls_cert *new_cert(SSL_CTX *ssl, unsigned n)
-{
-	struct tls_cert *c = calloc(1, sizeof(*c) + n * sizeof(c->pairs[0]));
-
-	if (c == NULL) {
-		SSL_CTX_free(ssl);
-		return NULL;
-	}
-	c->ssl = ssl;
-	c->room = n;
-	return c;
-}
-
-static bool set_files(struct tls_cert *c, const struct tls_files *files)
-{
-	bool ok = true;
-
-	for (unsigned i = 0; i < c->room; i++)
-		for (unsigned k = 0; ok && k < TLS_FILES; k++) {
-			c->pairs[i].files[k] = strdup(files[i].name[k]);
-			ok = c->pairs[i].files[k] != NULL;
-		}
-	return ok;
-}
-
 struct tls_cert *tls_cert_load(
 	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault)
 {
-	struct tls_cert *c = new_cert(ssl, n);
-	bool ok = c != NULL && set_files(c, files);
+	struct tls_cert *c = calloc(1, sizeof(*c) + n * sizeof(c->pairs[0]));
+	bool ok = c != NULL;
 
 	*fault = (struct tls_fault){ 0 };
 	ERR_clear_error();
 	snprintf(fault->text, sizeof(fault->text), "TLS: %s", strerror(ENOMEM));
+	if (c == NULL)
+		SSL_CTX_free(ssl);
+	else
+		c->ssl = ssl;
 	while (ok && c->npairs < n) {
 		struct tls_pair *p = &c->pairs[c->npairs];
 
+		memcpy(p->files, files[c->npairs].name, sizeof(p->files));
 		ok = load_certificate(c, p, fault) && load_key(c, p, fault) &&
 		     load_staple(c, p, fault);
 	}
@@ -282,11 +261,8 @@ void tls_cert_free(struct tls_cert **cp)
 		return;
 	*cp = NULL;
 	SSL_CTX_free(c->ssl);
-	for (unsigned i = 0; i < c->room; i++) {
+	for (unsigned i = 0; i < c->npairs; i++)
 		X509_free(c->pairs[i].leaf);
-		for (unsigned k = 0; k < TLS_FILES; k++)
-			free(c->pairs[i].files[k]);
-	}
 	free(c);
 }
 

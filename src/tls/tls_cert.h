@@ -22,7 +22,7 @@ struct tls_files {
 
 /* One certificate and its facts. */
 struct tls_pair {
-	char *files[TLS_FILES];
+	const char *files[TLS_FILES];
 	const char *kind; /* of the key: "ecdsa", "rsa", …; a const string */
 	X509 *leaf;
 	int64_t expires; /* the leaf, in seconds since 1970; 0: unknown */
@@ -30,7 +30,7 @@ struct tls_pair {
 
 struct tls_cert {
 	SSL_CTX *ssl;
-	unsigned npairs, room; /* room for the pairs; full once it is complete */
+	unsigned npairs;
 	/* The hash of subjects and names: a renewed one has the same. */
 	unsigned char id[SHA256_DIGEST_LENGTH];
 	struct tls_cert *next; /* of its tls_ctx */
@@ -43,7 +43,7 @@ struct tls_fault {
 	char text[512];   /* "certificate FILE: why", "certificate-key FILE: why", "TLS: why" */
 };
 
-/* Takes ssl, also when it fails. n files, not 0. NULL with a fault. */
+/* Takes ssl, also when it fails. n files, not 0, whose names outlive it. NULL with a fault. */
 struct tls_cert *tls_cert_load(
 	SSL_CTX *ssl, const struct tls_files *files, unsigned n, struct tls_fault *fault);
 

@@ -176,12 +176,12 @@ static struct tls_client_ca *new_ca(const char *file, const char *crl)
 		flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
 
 	if (ca != NULL) {
-		ca->file = strdup(file);
-		ca->crl = strdup(crl);
+		ca->file = file;
+		ca->crl = crl;
 		ca->store = X509_STORE_new();
 		ca->names = sk_X509_NAME_new_null();
-		ok = ca->file != NULL && ca->crl != NULL && ca->store != NULL &&
-		     ca->names != NULL && X509_STORE_set_flags(ca->store, flags) == 1;
+		ok = ca->store != NULL && ca->names != NULL &&
+		     X509_STORE_set_flags(ca->store, flags) == 1;
 	}
 	if (!ok)
 		tls_client_ca_free(&ca);
@@ -197,8 +197,6 @@ void tls_client_ca_free(struct tls_client_ca **cap)
 	*cap = NULL;
 	X509_STORE_free(ca->store);
 	sk_X509_NAME_pop_free(ca->names, X509_NAME_free);
-	free(ca->file);
-	free(ca->crl);
 	free(ca);
 }
 

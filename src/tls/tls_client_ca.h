@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 struct tls_client_ca {
-	char *file, *crl; /* crl "": no list of revoked ones */
+	const char *file, *crl; /* crl "": no list of revoked ones */
 	X509_STORE *store;
 	STACK_OF(X509_NAME) * names;            /* of the authorities: sent to clients */
 	unsigned char id[SHA256_DIGEST_LENGTH]; /* of the files' content */
@@ -28,7 +28,7 @@ struct tls_client {
 	char *refused; /* the reason against the certificate, and its subject */
 };
 
-/* NULL with a fault. */
+/* The names outlive it. NULL with a fault. */
 struct tls_client_ca *tls_client_ca_load(
 	const char *file, const char *crl, struct tls_client_ca_fault *fault);
 

@@ -35,7 +35,8 @@ struct tls_ctx *tls_ctx_new(bool tls12, bool tls13);
 
 /*
  * One more certificate, or several for the same names (n files); the existing one for the same
- * files. The first is the default. Lives as long as ctx. NULL with a fault.
+ * files. The first is the default. Lives as long as ctx, and the files' names longer. NULL with a
+ * fault.
  */
 struct tls_cert *tls_ctx_add(
 	struct tls_ctx *ctx, const struct tls_files *files, unsigned n, struct tls_fault *fault);

@@ -17,15 +17,17 @@
 
 static char unit_cert_dir[64];
 
-/* The path of name; good until the second call from now. */
+/* The path of name, the same for the same name: certificates borrow it. */
 static const char *unit_cert(const char *name)
 {
-	static char path[2][sizeof(unit_cert_dir) + 256]; /* a name has 255 at most */
-	static int i;
+	static char paths[64][sizeof(unit_cert_dir) + 256]; /* a name has 255 at most */
+	char path[sizeof(paths[0])];
+	unsigned i = 0;
 
-	i = !i;
-	snprintf(path[i], sizeof(path[i]), "%s/%s", unit_cert_dir, name);
-	return path[i];
+	snprintf(path, sizeof(path), "%s/%s", unit_cert_dir, name);
+	while (paths[i][0] != '\0' && strcmp(paths[i], path) != 0)
+		ck_assert_uint_lt(++i, 64);
+	return strcpy(paths[i], path);
 }
 
 static FILE *unit_cert_create(const char *name)
