@@ -351,18 +351,14 @@ static unsigned failures_before(void)
 
 static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 {
-	unsigned failures = failures_before();
 	SSL_CTX *ssl;
 
 	ERR_clear_error();
 	ssl = SSL_CTX_new(TLS_server_method());
-	if (ssl == NULL || !set_protocol(ssl, ctx) || tls_memory_failures() != failures) {
-		const char *why = tls_cert_reason();
+	if (ssl == NULL || !set_protocol(ssl, ctx)) {
+		const char *why = ctx->tls12 || ctx->tls13 ? tls_cert_reason()
+							   : "no protocol version is enabled";
 
-		if (tls_memory_failures() != failures)
-			why = "out of memory";
-		if (!ctx->tls12 && !ctx->tls13)
-			why = "no protocol version is enabled";
 		*fault = (struct tls_fault){ 0 };
 		snprintf(fault->text, sizeof(fault->text), "TLS: %s", why);
 		SSL_CTX_free(ssl);
@@ -376,12 +372,12 @@ static SSL_CTX *new_ssl(const struct tls_ctx *ctx, struct tls_fault *fault)
 static struct tls_cert *load_cert(const struct tls_ctx *ctx, const struct tls_files *files,
 	unsigned n, struct tls_fault *fault)
 {
+	unsigned failures = failures_before();
 	SSL_CTX *ssl = new_ssl(ctx, fault);
-	unsigned failures = tls_memory_failures();
 	struct tls_cert *c = ssl != NULL ? tls_cert_load(ssl, files, n, fault) : NULL;
 
-	/* An incomplete certificate is none. */
-	if (c != NULL && tls_memory_failures() != failures) {
+	/* An incomplete context or certificate is none. */
+	if (tls_memory_failures() != failures) {
 		*fault = (struct tls_fault){ .text = "TLS: out of memory" };
 		tls_cert_free(&c);
 	}
