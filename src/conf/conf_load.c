@@ -413,9 +413,7 @@ static void build(struct conf *conf, const struct conf_override *ov, struct conf
 		conf->watched_seen = conf_watched_look(conf, conf->hosts_seen);
 }
 
-/* faulty_too: repairs a conf with faults instead of freeing it. */
-static struct conf *load_conf(
-	const struct conf_override *ov, bool faulty_too, conf_fault_fn *fault, void *ctx)
+struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
 	struct conf_faults faults = { .fn = fault, .ctx = ctx };
 	struct conf *conf = calloc(1, conf_table_handlers.size);
@@ -427,19 +425,17 @@ static struct conf *load_conf(
 	arena_init(&conf->arena, NULL, 0, ov->memory > 0 ? ov->memory : CONF_MEMORY_MAX);
 	build(conf, ov, &faults);
 	conf->faulty = faults.n > 0;
-	if (conf->faulty &&
-		(faults.oom || !faulty_too ||
-			!conf_table_mend(&conf->arena, conf, &conf_sections[CONF_SECTION_GLOBAL])))
+	if (conf->faulty && (faults.oom || !conf_table_mend(&conf->arena, conf,
+						   &conf_sections[CONF_SECTION_GLOBAL])))
 		conf_free(&conf);
 	return conf;
 }
 
 struct conf *conf_load(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
 {
-	return load_conf(ov, false, fault, ctx);
-}
+	struct conf *conf = conf_load_faulty(ov, fault, ctx);
 
-struct conf *conf_load_faulty(const struct conf_override *ov, conf_fault_fn *fault, void *ctx)
-{
-	return load_conf(ov, true, fault, ctx);
+	if (conf != NULL && conf->faulty)
+		conf_free(&conf);
+	return conf;
 }

@@ -100,7 +100,7 @@ def test_the_way(heading):
 	("no_such_function   conf/conf.c", "no such function"),
 	("conf_load   conf/nowhere.c", "no such file"),
 	("conf_load   conf/parser.c", "none of them"),
-	("conf_load → conf_free   conf/conf_load.c", "does not call"),
+	("conf_load → conf_check   conf/conf_load.c", "does not call"),
 	("conf->timeouts.never   server/worker.c", "not in"),
 	("CONF_NOTHING   conf/conf.def", "not in"),
 ])
