@@ -401,7 +401,9 @@ static bool refuse_foreign(struct parser *p, struct slice text)
 void conf_parse(struct conf *conf, const struct conf_source *source, struct slice text,
 	struct conf_faults *faults)
 {
-	struct parser p = { .conf = conf, .faults = faults, .source = source };
+	struct parser p = {
+		.arena = &conf->arena, .conf = conf, .faults = faults, .source = source
+	};
 	/* Outer sections are found through its parent and owner, which stay. */
 	struct block top =
 		source->block != NULL

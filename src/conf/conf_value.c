@@ -336,34 +336,25 @@ void conf_value_set(struct arena *arena, const struct conf_row *row, void *obj,
 	}
 }
 
-/* Parses "text" for the row: only a list has a syntax of its own. */
+/* Parses "text" for the row: only a list, which is a default, has a syntax of its own. */
 static bool from_text(
 	struct arena *arena, const struct conf_row *row, const char *text, struct conf_value *v)
 {
-	struct conf_lex lex;
+	if (row->type == CONF_TYPE_LIST) {
+		const struct conf_source source = { .name = row->name };
+		const struct conf_tok key = { .text = slice_str(row->name) };
+		struct conf_faults none = { 0 };
+		struct parser p = { .arena = arena, .faults = &none, .source = &source };
 
+		conf_lex_init(&p.lex, slice_str(text));
+		parser_next(&p);
+		return parser_value(&p, &key, v);
+	}
 	*v = (struct conf_value){ .kind = CONF_VALUE_WORD };
-	if (row->type != CONF_TYPE_LIST) {
-		if (!kind_fits(row, CONF_VALUE_WORD))
-			v->kind = CONF_VALUE_STRING;
-		v->text = arena_strdup(arena, text);
-		return v->text != NULL;
-	}
-	v->kind = CONF_VALUE_LIST;
-	conf_lex_init(&lex, slice_str(text));
-	for (;;) {
-		struct conf_tok tok = conf_lex_next(&lex);
-		char *item;
-
-		if (tok.kind == CONF_TOK_END)
-			return true;
-		if (tok.kind != CONF_TOK_STRING)
-			continue;
-		item = arena_alloc(arena, tok.text.n + 1);
-		if (item == NULL || !conf_value_append(arena, &v->list, item))
-			return false;
-		conf_lex_unescape(tok.text, item);
-	}
+	if (!kind_fits(row, CONF_VALUE_WORD))
+		v->kind = CONF_VALUE_STRING;
+	v->text = arena_strdup(arena, text);
+	return v->text != NULL;
 }
 
 void conf_value_set_text(struct arena *arena, const struct conf_row *row, void *obj,

@@ -173,16 +173,6 @@ struct conf_tok conf_lex_next(struct conf_lex *lex)
 	return word(lex, from);
 }
 
-void conf_lex_unescape(struct slice text, char *out)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\\' && i + 1 < text.n)
-			i++;
-		*out++ = text.p[i];
-	}
-	*out = '\0';
-}
-
 /* --- the current token ------------------------------------------------------------------------ */
 
 void parser_next(struct parser *p)
@@ -373,7 +363,7 @@ char *parser_string(struct parser *p, const struct conf_tok *tok)
 			c.name[0] != '\0' ? "} " : "", c.why);
 		return NULL;
 	}
-	out = arena_alloc(&p->conf->arena, c.n + 1);
+	out = arena_alloc(p->arena, c.n + 1);
 	if (out == NULL) {
 		conf_fault_oom(p->faults, &pos);
 		return NULL;
@@ -431,7 +421,7 @@ static bool list(struct parser *p, const struct conf_tok *key, struct conf_value
 			if (text == NULL && p->faults->oom)
 				return false;
 			whole &= text != NULL;
-			if (!conf_value_append(&p->conf->arena, &v->list, text)) {
+			if (!conf_value_append(p->arena, &v->list, text)) {
 				const struct conf_pos pos = parser_pos(p, line);
 
 				conf_fault_oom(p->faults, &pos);

@@ -41,9 +41,6 @@ struct conf_lex {
 void conf_lex_init(struct conf_lex *lex, struct slice text);
 struct conf_tok conf_lex_next(struct conf_lex *lex);
 
-/* Writes text (of a STRING) with its escapes resolved and a NUL; out has text.n + 1 bytes. */
-void conf_lex_unescape(struct slice text, char *out);
-
 /* True if s has a byte that no token can have. */
 bool conf_lex_has_control(const char *s);
 
@@ -69,6 +66,7 @@ struct conf_source {
 };
 
 struct parser {
+	struct arena *arena; /* the conf's */
 	struct conf *conf;
 	struct conf_faults *faults;
 	const struct conf_source *source;
