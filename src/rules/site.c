@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdlib.h>
 
 #include "http/authority.h"
 #include "http/coding.h"
@@ -45,20 +46,8 @@ int site_name_order(const void *a, const void *b)
 static const struct site_name *site_find(const struct sites *s, struct slice name)
 {
 	struct site_name key = { .name = name };
-	unsigned low = 0, high = s->nnames;
 
-	while (low < high) {
-		unsigned mid = low + (high - low) / 2;
-		int order = site_name_order(&key, &s->names[mid]);
-
-		if (order == 0)
-			return &s->names[mid];
-		if (order < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	return bsearch(&key, s->names, s->nnames, sizeof(*s->names), site_name_order);
 }
 
 const struct site_name *sites_name(const struct sites *s, struct slice authority)
