@@ -153,36 +153,27 @@ static void remember(struct tls_bio *b, const char *p, size_t n)
 static int bio_read(BIO *bio, char *buf, size_t cap, size_t *got)
 {
 	struct tls_bio *b = BIO_get_data(bio);
+	bool kept = b->in.p != NULL;
+	size_t have, *pos = kept ? &b->in.pos : &in_pos;
 
 	BIO_clear_retry_flags(bio);
-	if (b->in.p != NULL) {
-		size_t have = b->in.len - b->in.pos;
-
-		*got = cap < have ? cap : have;
-		memcpy(buf, b->in.p + b->in.pos, *got);
-		b->in.pos += *got;
-		if (*got == have)
-			kept_clear(&b->in);
-		if (b->nhead <= TLS_BIO_HEAD)
-			remember(b, buf, *got);
-		return 1;
-	}
-	if (in_pos < in_len || fill(b)) {
-		size_t have = in_len - in_pos;
-
-		*got = cap < have ? cap : have;
-		memcpy(buf, in_buf + in_pos, *got);
-		in_pos += *got;
-		if (b->nhead <= TLS_BIO_HEAD)
-			remember(b, buf, *got);
-		return 1;
-	}
 	*got = 0;
-	if (b->eof)
-		return 0;
-	if (b->error == 0)
-		BIO_set_retry_read(bio);
-	return -1;
+	if (!kept && in_pos == in_len && !fill(b)) {
+		if (b->eof)
+			return 0;
+		if (b->error == 0)
+			BIO_set_retry_read(bio);
+		return -1;
+	}
+	have = (kept ? b->in.len : in_len) - *pos;
+	*got = cap < have ? cap : have;
+	memcpy(buf, (kept ? b->in.p : in_buf) + *pos, *got);
+	*pos += *got;
+	if (kept && *got == have)
+		kept_clear(&b->in);
+	if (b->nhead <= TLS_BIO_HEAD)
+		remember(b, buf, *got);
+	return 1;
 }
 
 static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
@@ -266,21 +257,18 @@ static bool is_text(const uint8_t *head)
 
 struct slice tls_bio_text(struct tls_bio *b)
 {
-	const struct slice none = { 0 };
-	size_t have = b->in.len - b->in.pos;
-	uint8_t *all;
+	struct tls_kept all = { 0 };
 
-	if (b->nhead < 3 || b->nhead > TLS_BIO_HEAD || !is_text(b->head))
-		return none;
-	all = malloc(b->nhead + have);
-	if (all == NULL)
-		return none;
-	memcpy(all, b->head, b->nhead);
-	if (have > 0)
-		memcpy(all + b->nhead, b->in.p + b->in.pos, have);
+	if (b->nhead < 3 || b->nhead > TLS_BIO_HEAD || !is_text(b->head) ||
+		!kept_append(&all, b->head, b->nhead) ||
+		(b->in.p != NULL &&
+			!kept_append(&all, b->in.p + b->in.pos, b->in.len - b->in.pos))) {
+		kept_clear(&all);
+		return (struct slice){ 0 };
+	}
 	kept_clear(&b->in);
-	b->in = (struct tls_kept){ .p = all, .len = b->nhead + have };
-	return slice_of(all, b->in.len);
+	b->in = all;
+	return slice_of(all.p, all.len);
 }
 
 void tls_bio_clear(struct tls_bio *b)
