@@ -15,6 +15,15 @@
 
 enum { ALL_CODINGS = (1 << CODINGS) - 1 };
 
+/* Zeroed room for n objects of size, at least for one. */
+static void *room(struct trees *t, size_t n, size_t size)
+{
+	void *p = arena_zalloc(&t->memory, (n + 1) * size);
+
+	t->oom |= p == NULL;
+	return p;
+}
+
 /* Entries have their type and its charset, so that a root may be needed once for each. */
 static unsigned trees_number(struct trees *t, const struct doc_root *new)
 {
@@ -63,12 +72,12 @@ static unsigned number_scope(struct trees *t, unsigned server, const char *root,
 }
 
 /* A location without a root of its own has that of its server, with any charset. */
-static void number_server(struct trees *t, const struct conf_server *s, unsigned i, unsigned *at)
+static void number_server(struct trees *t, const struct conf_server *s, unsigned i)
 {
 	unsigned own = t->of_server[i] = number_scope(t, i, s->root, UINT_MAX, &s->scope);
+	unsigned *at = t->of_location[i] = room(t, s->nlocations, sizeof(*at));
 
-	t->of_location[i] = at;
-	for (unsigned j = 0; j < s->nlocations; j++) {
+	for (unsigned j = 0; at != NULL && j < s->nlocations; j++) {
 		const struct conf_location *l = &s->locations[j];
 
 		at[j] = number_scope(
@@ -81,10 +90,9 @@ static void number_server(struct trees *t, const struct conf_server *s, unsigned
 static void set_parts(struct trees *t, const struct conf_server *s, unsigned i)
 {
 	struct doc_root *r = &t->roots[t->of_server[i]];
-	struct prefix_entry *v = arena_alloc(&t->paths, (s->nlocations + 1) * sizeof(*v));
+	struct prefix_entry *v = room(t, s->nlocations, sizeof(*v));
 	unsigned n = 1;
 
-	t->oom |= v == NULL;
 	if (v == NULL || r->nowners > 1)
 		return;
 	v[0] = (struct prefix_entry){ .prefix = SLICE("/"), .of = refused(&s->scope) };
@@ -138,7 +146,7 @@ static struct slice real(struct trees *t, const char *path)
 {
 	char *found = realpath(path, NULL);
 	struct slice s = site_maker_dir(found != NULL ? found : path);
-	struct slice own = arena_dup(&t->paths, s);
+	struct slice own = arena_dup(&t->memory, s);
 
 	free(found);
 	return own;
@@ -153,7 +161,7 @@ static bool add_folder(struct trees *t, struct prefix_entry *v, unsigned *n,
 	if (dir.n == 0)
 		return true;
 	root = real(t, s->root);
-	folder = arena_printf(&t->paths, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
+	folder = arena_printf(&t->memory, "%.*s/%.*s", SLICE_ARG(root), SLICE_ARG(dir));
 	if (root.p == NULL || folder == NULL)
 		return false;
 	to = real(t, folder);
@@ -173,7 +181,7 @@ static bool index_folders(struct trees *t, const struct conf *conf)
 
 	for (unsigned i = 0; i < conf->nservers; i++)
 		n += 2 * (conf->servers[i].nlocations + 1);
-	v = arena_alloc(&t->paths, n * sizeof(*v));
+	v = room(t, n, sizeof(*v));
 	n = 0;
 	for (const struct conf_server *s = conf->servers; s != conf->servers + conf->nservers; s++)
 		for (unsigned i = 0; i <= s->nlocations; i++)
@@ -186,7 +194,7 @@ static bool index_folders(struct trees *t, const struct conf *conf)
 
 static struct prefix_index index_roots(struct trees *t)
 {
-	struct prefix_entry *v = arena_alloc(&t->paths, (t->files.nroots + 1) * sizeof(*v));
+	struct prefix_entry *v = room(t, t->files.nroots, sizeof(*v));
 
 	for (unsigned i = 0; v != NULL && i < t->files.nroots; i++)
 		v[i] = (struct prefix_entry){ .prefix = real(t, t->roots[i].root), .of = i };
@@ -211,7 +219,7 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 		add_uploads(t, &roots, folders->v[i].prefix);
 	for (unsigned i = 0; i < t->files.nroots; i++)
 		n += t->roots[i].nuploads;
-	t->uploads = calloc(n + 1, sizeof(*t->uploads));
+	t->uploads = room(t, n, sizeof(*t->uploads));
 	if (t->uploads == NULL)
 		return false;
 	for (unsigned i = t->files.nroots; i-- > 0;) {
@@ -224,27 +232,20 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 	return true;
 }
 
-/* False: memory is out. */
-static bool trees_room(struct trees *t, const struct conf *conf)
+static void trees_room(struct trees *t, const struct conf *conf)
 {
-	unsigned nlocations = 0, nrows = 0;
+	unsigned n = conf->nservers;
 
-	for (unsigned i = 0; i < conf->nservers; i++) {
-		nlocations += conf->servers[i].nlocations;
-		nrows += conf->servers[i].types.n;
-	}
-	t->roots = calloc(conf->nservers + nlocations, sizeof(*t->roots));
-	t->of_server = calloc(conf->nservers, sizeof(*t->of_server));
-	t->of_location = calloc(conf->nservers, sizeof(*t->of_location));
-	t->locations = calloc(nlocations + 1, sizeof(*t->locations));
-	t->types = calloc(conf->nservers, sizeof(*t->types));
-	t->before = calloc(conf->nservers + nlocations, sizeof(*t->before));
-	t->rows = calloc(nrows + 1, sizeof(*t->rows));
+	for (unsigned i = 0; i < conf->nservers; i++)
+		n += conf->servers[i].nlocations;
+	t->roots = room(t, n, sizeof(*t->roots));
+	t->of_server = room(t, conf->nservers, sizeof(*t->of_server));
+	t->of_location = room(t, conf->nservers, sizeof(*t->of_location));
+	t->types = room(t, conf->nservers, sizeof(*t->types));
+	t->before = room(t, n, sizeof(*t->before));
 	t->files.roots = t->roots;
 	t->files.escapes = escapes_new();
-	return t->roots != NULL && t->of_server != NULL && t->of_location != NULL &&
-	       t->locations != NULL && t->types != NULL && t->before != NULL && t->rows != NULL &&
-	       t->files.escapes != NULL;
+	t->oom |= t->files.escapes == NULL;
 }
 
 /* Adds the types that p compresses, if it has its own, to those of its server. */
@@ -259,20 +260,20 @@ static void add_packed(struct trees *t, struct conf_list *all, const struct conf
 		if (why != NULL)
 			conf_fault(faults, &p->compress_types_at, "compress-types \"%.200s\": %s",
 				type, why);
-		t->oom |= !conf_value_append(&t->paths, all, type);
+		t->oom |= !conf_value_append(&t->memory, all, type);
 	}
 }
 
 static void make_types(struct trees *t, const struct conf *conf, struct conf_faults *faults)
 {
-	struct mime *rows = t->rows;
-
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		const struct conf_server *s = &conf->servers[i];
+		struct mime *rows = room(t, s->types.n, sizeof(*rows));
 		struct conf_list all = { 0 };
 
+		if (rows == NULL)
+			return;
 		site_maker_types(faults, &t->types[i], rows, s);
-		rows += s->types.n;
 		add_packed(t, &all, &s->scope, faults);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			if (s->locations[j].scope.compress_types_at.outer == 0 &&
@@ -286,15 +287,11 @@ static void make_types(struct trees *t, const struct conf *conf, struct conf_fau
 static void trees_make(
 	struct trees *t, const struct conf *conf, unsigned built, struct conf_faults *faults)
 {
-	unsigned nlocations = 0;
-
 	make_types(t, conf, faults);
-	for (unsigned i = 0; i < conf->nservers; i++) {
-		number_server(t, &conf->servers[i], i, t->locations + nlocations);
-		nlocations += conf->servers[i].nlocations;
-	}
-	t->files.codings = codings(t) & built;
 	for (unsigned i = 0; i < conf->nservers; i++)
+		number_server(t, &conf->servers[i], i);
+	t->files.codings = codings(t) & built;
+	for (unsigned i = 0; i < conf->nservers && !t->oom; i++)
 		set_parts(t, &conf->servers[i], i);
 }
 
@@ -308,8 +305,8 @@ bool trees_init(
 				     .max_file_size = conf->cache.max_file_size,
 				     .rescan_ms = conf->cache.rescan_interval * 1000,
 			     } };
-	arena_init(&t->paths, NULL, 0, SIZE_MAX);
-	t->oom = !trees_room(t, conf);
+	arena_init(&t->memory, NULL, 0, SIZE_MAX);
+	trees_room(t, conf);
 	if (!t->oom)
 		trees_make(t, conf, built, faults);
 	if (t->oom || !number_uploads(t, conf))
@@ -322,16 +319,8 @@ bool trees_init(
 
 void trees_fini(struct trees *t)
 {
-	free(t->roots);
-	free(t->of_server);
-	free(t->of_location);
-	free(t->locations);
-	free(t->before);
 	name_map_fini(&t->numbers);
-	free(t->types);
-	free(t->rows);
-	free(t->uploads);
-	arena_reset(&t->paths);
+	arena_reset(&t->memory);
 	escapes_free(&t->files.escapes);
 	*t = (struct trees){ 0 };
 }

@@ -16,11 +16,9 @@ struct trees {
 	struct doc_root *roots;
 	unsigned *of_server;      /* per server block: the number of its root */
 	unsigned **of_location;   /* per location of a server block: the number of its root */
-	unsigned *locations;      /* the memory of those */
 	struct mime_types *types; /* per server block */
-	struct mime *rows;        /* the memory of those */
 	struct slice *uploads;    /* the memory of each root's directories of uploads */
-	struct arena paths;       /* of those directories */
+	struct arena memory;      /* of all of this but numbers and files.escapes */
 	struct name_map numbers;  /* by path: the last root with it, plus 1 */
 	unsigned *before;         /* per root: the one before with its path, plus 1 */
 	bool oom;
