@@ -51,38 +51,38 @@ bool htpasswd_plain(struct slice hash)
 	       !is_des(hash);
 }
 
-/* Windows editors put a byte-order mark before UTF-8 (Unicode 15.0, 2.13). */
-static struct slice without_mark(struct slice text)
+/* A line with a user, and the lines after it. */
+struct entry {
+	struct slice line, user, hash, rest;
+	unsigned number; /* of the line, from 1 on */
+};
+
+/* Before the first line of text. Windows editors put a byte-order mark before UTF-8 (Unicode 15.0,
+ * 2.13). */
+static struct entry entries(struct slice text)
 {
-	return slice_starts(text, SLICE("\xef\xbb\xbf")) ? slice_of(text.p + 3, text.n - 3) : text;
+	struct entry e = { .rest = text };
+
+	if (slice_starts(text, SLICE("\xef\xbb\xbf")))
+		slice_skip(&e.rest, 3);
+	return e;
 }
 
-/* Takes the next line of text. */
-static struct slice next_line(struct slice *text)
+/* Goes to the next user; false: none. */
+static bool next_entry(struct entry *e)
 {
-	struct slice line;
+	while (e->rest.n > 0) {
+		struct slice line;
 
-	slice_cut(text, '\n', &line);
-	if (line.n > 0 && line.p[line.n - 1] == '\r')
-		line.n--;
-	return line;
-}
-
-static void split_line(struct slice line, struct slice *user, struct slice *hash)
-{
-	slice_cut(&line, ':', user);
-	slice_cut(&line, ':', hash);
-}
-
-/* The next user of the text, with its hash. False: none. */
-static bool next_user(struct slice *text, struct slice *user, struct slice *hash)
-{
-	while (text->n > 0) {
-		struct slice line = next_line(text);
-
+		slice_cut(&e->rest, '\n', &line);
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line.n--;
+		e->number++;
 		if (line.n == 0 || line.p[0] == '#')
 			continue;
-		split_line(line, user, hash);
+		e->line = line;
+		slice_cut(&line, ':', &e->user);
+		slice_cut(&line, ':', &e->hash);
 		return true;
 	}
 	return false;
@@ -90,12 +90,11 @@ static bool next_user(struct slice *text, struct slice *user, struct slice *hash
 
 struct slice htpasswd_find(struct slice text, struct slice user)
 {
-	struct slice name, hash;
+	struct entry e = entries(text);
 
-	text = without_mark(text);
-	while (next_user(&text, &name, &hash))
-		if (slice_eq(name, user))
-			return hash;
+	while (next_entry(&e))
+		if (slice_eq(e.user, user))
+			return e.hash;
 	return (struct slice){ 0 };
 }
 
@@ -146,17 +145,17 @@ bool htpasswd_verify(const char *password, struct slice hash)
 /* Finds one hash of each kind in the file; returns how many. */
 static unsigned find_kinds(struct slice text, struct slice hashes[KINDS_MAX])
 {
-	struct slice name, hash, kind, other;
+	struct entry e = entries(text);
+	struct slice kind, other;
 	unsigned n = 0, i;
 
-	text = without_mark(text);
-	while (n < KINDS_MAX && next_user(&text, &name, &hash)) {
-		if (!find_kind(hash, &kind))
+	while (n < KINDS_MAX && next_entry(&e)) {
+		if (!find_kind(e.hash, &kind))
 			continue;
 		for (i = 0; i < n && find_kind(hashes[i], &other) && !slice_eq(kind, other); i++)
 			;
 		if (i == n)
-			hashes[n++] = hash;
+			hashes[n++] = e.hash;
 	}
 	return n;
 }
@@ -243,22 +242,17 @@ static const char *why_refused(struct slice line, struct slice hash)
 int htpasswd_look(const char *file, htpasswd_refused_fn *refused, void *ctx)
 {
 	struct stat st;
-	struct slice all = read_whole(file, &st), rest = without_mark(all);
+	struct slice all = read_whole(file, &st);
+	struct entry e = entries(all);
 	int n = 0;
 
 	if (all.p == NULL)
 		return -errno;
-	for (unsigned number = 1; rest.n > 0; number++) {
-		struct slice user, hash, line = next_line(&rest);
-		const char *why;
+	for (; next_entry(&e); n++) {
+		const char *why = why_refused(e.line, e.hash);
 
-		if (line.n == 0 || line.p[0] == '#')
-			continue;
-		split_line(line, &user, &hash);
-		why = why_refused(line, hash);
-		n++;
 		if (why != NULL)
-			refused(ctx, number, user, why);
+			refused(ctx, e.number, e.user, why);
 	}
 	discard(all);
 	return n;
