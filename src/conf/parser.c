@@ -288,11 +288,6 @@ static void env_put(struct copy *c, const char *p, size_t n)
 	c->n += n;
 }
 
-static void env_skip(struct copy *c, size_t n)
-{
-	c->rest = slice_of(c->rest.p + n, c->rest.n - n);
-}
-
 /* inner: the text between the braces. */
 static void env_variable(struct copy *c, struct slice inner)
 {
@@ -331,7 +326,7 @@ static void env_dollar(struct copy *c)
 		c->why = "this \"${\" has no \"}\"";
 	else
 		env_variable(c, slice_of(c->rest.p + 2, n - 3));
-	env_skip(c, n);
+	slice_skip(&c->rest, n);
 }
 
 static void env_go(struct copy *c, bool is_string)
@@ -342,9 +337,9 @@ static void env_go(struct copy *c, bool is_string)
 			continue;
 		}
 		if (is_string && c->rest.p[0] == '\\' && c->rest.n > 1)
-			env_skip(c, 1);
+			slice_skip(&c->rest, 1);
 		env_put(c, c->rest.p, 1);
-		env_skip(c, 1);
+		slice_skip(&c->rest, 1);
 	}
 }
 
