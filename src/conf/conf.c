@@ -119,15 +119,18 @@ static bool is_named(const struct conf_list *paths)
 	return paths->v == NULL || paths->n > 0;
 }
 
+static bool has_pair(const struct conf_pairs *p)
+{
+	return is_named(&p->certificate) || is_named(&p->certificate_key);
+}
+
 bool conf_has_certificate(const struct conf *conf)
 {
-	if (is_named(&conf->tls.certificate) || is_named(&conf->tls.certificate_key))
-		return true;
+	bool any = has_pair(&conf->tls.pairs);
+
 	for (unsigned i = 0; i < conf->nservers; i++)
-		if (is_named(&conf->servers[i].tls.certificate) ||
-			is_named(&conf->servers[i].tls.certificate_key))
-			return true;
-	return false;
+		any |= has_pair(&conf->servers[i].tls.pairs);
+	return any;
 }
 
 /* --- access logs ------------------------------------------------------------------------------ */

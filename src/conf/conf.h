@@ -72,10 +72,16 @@ struct conf_listen {
 		timeouts; /* once checked: all of them, its own or the outer ones */
 };
 
+/* The certificates of a section tls, of either kind. */
+struct conf_pairs {
+#define CONF_CERTIFICATE CONF_ROW
+#include "conf/conf.def"
+};
+
 struct conf_tls {
 	struct conf_pos at; /* file NULL: no such section */
-#define CONF_CERTIFICATE CONF_ROW
-#define CONF_TLS         CONF_ROW
+	struct conf_pairs pairs;
+#define CONF_TLS CONF_ROW
 #include "conf/conf.def"
 };
 
@@ -149,8 +155,8 @@ struct conf_location {
 /* Section tls of a server. */
 struct conf_server_tls {
 	struct conf_pos at;
-#define CONF_CERTIFICATE CONF_ROW
-#define CONF_CLIENT_CA   CONF_ROW
+	struct conf_pairs pairs;
+#define CONF_CLIENT_CA CONF_ROW
 #include "conf/conf.def"
 };
 

@@ -203,16 +203,6 @@ static bool is_missing(const char *path)
 	return path != NULL && *path == '\0';
 }
 
-/* The keys of certificates, of either kind of section tls. */
-struct pairs {
-	struct conf_list *certificates, *keys, *staples;
-	const struct conf_pos *certificates_at, *keys_at, *staples_at;
-};
-
-#define PAIRS(tls) \
-	((struct pairs){ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file, \
-		&(tls)->certificate_at, &(tls)->certificate_key_at, &(tls)->stapling_file_at })
-
 static void check_pair_names(const char *key, struct conf_list *paths, const struct conf_pos *at,
 	struct conf_faults *faults)
 {
@@ -227,28 +217,29 @@ static void check_pair_names(const char *key, struct conf_list *paths, const str
 
 /* Checks that there are as many keys as certificates; missing ones are not reported twice. at: of
  * the section. */
-static void check_pairs(struct pairs p, const struct conf_pos *at, struct conf_faults *faults)
+static void check_pairs(struct conf_pairs *p, const struct conf_pos *at, struct conf_faults *faults)
 {
 	unsigned n, nkeys;
 
-	check_pair_names("certificate", p.certificates, p.certificates_at, faults);
-	check_pair_names("certificate-key", p.keys, p.keys_at, faults);
-	conf_path_readables("stapling-file", p.staples, p.staples_at, faults);
-	n = p.certificates->n;
-	nkeys = p.keys->n;
+	check_pair_names("certificate", &p->certificate, &p->certificate_at, faults);
+	check_pair_names("certificate-key", &p->certificate_key, &p->certificate_key_at, faults);
+	conf_path_readables("stapling-file", &p->stapling_file, &p->stapling_file_at, faults);
+	n = p->certificate.n;
+	nkeys = p->certificate_key.n;
 	/* Certificates without one have "" in its place. */
-	if (!faults->lost && p.certificates->v != NULL && p.staples->n != 0 && p.staples->n != n)
-		conf_fault(faults, p.staples_at,
+	if (!faults->lost && p->certificate.v != NULL && p->stapling_file.n != 0 &&
+		p->stapling_file.n != n)
+		conf_fault(faults, &p->stapling_file_at,
 			"stapling-file: %u instead of %u files: list one for each certificate, in "
 			"the same order",
-			p.staples->n, n);
-	if (faults->lost || p.certificates->v == NULL || p.keys->v == NULL || n == nkeys)
+			p->stapling_file.n, n);
+	if (faults->lost || p->certificate.v == NULL || p->certificate_key.v == NULL || n == nkeys)
 		return;
 	if (n == 0 || nkeys == 0)
 		conf_fault(faults, at, "%s is missing: a certificate needs its key",
 			nkeys == 0 ? "certificate-key" : "certificate");
 	else
-		conf_fault(faults, p.keys_at,
+		conf_fault(faults, &p->certificate_key_at,
 			"certificate-key: %u instead of %u files: list one for each certificate, "
 			"in the same order",
 			nkeys, n);
@@ -274,7 +265,7 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 	const struct conf_pos *at = tls->at.file != NULL ? &tls->at : &conf_command_line;
 	const struct conf_listen *l = NULL;
 
-	check_pairs(PAIRS(tls), at, faults);
+	check_pairs(&tls->pairs, at, faults);
 	if (tls->protocols.v != NULL && tls->protocols.n == 0) {
 		conf_fault(faults, &tls->protocols_at, "protocols is empty");
 		tls->protocols.v = NULL;
@@ -282,7 +273,7 @@ static void check_tls(struct conf *conf, struct conf_faults *faults)
 	for (unsigned i = 0; i < conf->nservers; i++) {
 		struct conf_server_tls *of = &conf->servers[i].tls;
 
-		check_pairs(PAIRS(of), &of->at, faults);
+		check_pairs(&of->pairs, &of->at, faults);
 		check_client_ca(of, faults);
 	}
 	/* A listener needs a certificate, any. */

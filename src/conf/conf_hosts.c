@@ -108,7 +108,7 @@ static bool has_host(const struct conf_list *list)
 
 static bool has_certificates(const struct conf_server *s)
 {
-	return has_host(&s->tls.certificate) || has_host(&s->tls.certificate_key);
+	return has_host(&s->tls.pairs.certificate) || has_host(&s->tls.pairs.certificate_key);
 }
 
 /* Each of the list with host in it. False: one is missing, or memory is out. */
@@ -131,8 +131,10 @@ static bool put_hosts(struct hosts *h, struct conf_list *list, const char *host)
 /* Handshakes use the certificate of the top level. */
 static void clear_certificates(struct conf_server *s)
 {
-	s->tls.certificate = s->tls.certificate_key = s->tls.stapling_file =
-		(struct conf_list){ .v = s->tls.certificate.v };
+	struct conf_pairs *p = &s->tls.pairs;
+
+	p->certificate = p->certificate_key = p->stapling_file =
+		(struct conf_list){ .v = p->certificate.v };
 }
 
 /* The other keys of a host. */
@@ -144,8 +146,8 @@ static void put_keys(struct hosts *h, struct conf_server *s, const char *host)
 			conf_fault_oom(h->faults, &s->log.access_log_at);
 	}
 	/* A new host may get its certificate later than its directory. */
-	if (has_certificates(s) && (!put_hosts(h, &s->tls.certificate, host) ||
-					   !put_hosts(h, &s->tls.certificate_key, host)))
+	if (has_certificates(s) && (!put_hosts(h, &s->tls.pairs.certificate, host) ||
+					   !put_hosts(h, &s->tls.pairs.certificate_key, host)))
 		clear_certificates(s);
 }
 
@@ -246,13 +248,13 @@ static void check_alone(struct hosts *h, struct conf_server *s)
 
 	if (!log && !has_certificates(s))
 		return;
-	conf_fault(h->faults, log ? &s->log.access_log_at : &s->tls.certificate_at,
+	conf_fault(h->faults, log ? &s->log.access_log_at : &s->tls.pairs.certificate_at,
 		"%s: " CONF_HOST " needs a root that contains " CONF_HOST,
 		log ? "access-log" : "certificate");
 	if (log)
 		s->log.access_log = NULL;
 	else
-		s->tls.certificate = s->tls.certificate_key = (struct conf_list){ 0 };
+		s->tls.pairs.certificate = s->tls.pairs.certificate_key = (struct conf_list){ 0 };
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
@@ -277,7 +279,8 @@ static uint64_t host_look_at(uint64_t hash, const char *text, const char *host)
 
 static uint64_t look_at_host(uint64_t hash, const struct conf_server *s, const char *host)
 {
-	const struct conf_list *lists[] = { &s->tls.certificate, &s->tls.certificate_key };
+	const struct conf_list *lists[] = { &s->tls.pairs.certificate,
+		&s->tls.pairs.certificate_key };
 
 	hash = host_look_at(hash, s->root, host);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)

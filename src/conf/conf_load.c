@@ -319,15 +319,19 @@ static void call_for_each(const struct conf_list *list, conf_watched_fn *fn, voi
 		call_for(list->v[i], fn, ctx);
 }
 
+static void of_pairs(const struct conf_pairs *p, conf_watched_fn *fn, void *ctx)
+{
+	call_for_each(&p->certificate, fn, ctx);
+	call_for_each(&p->certificate_key, fn, ctx);
+	call_for_each(&p->stapling_file, fn, ctx);
+}
+
 /* Thousands of servers made from one share its strings. */
 static void of_server(const struct conf_server_tls *tls, const struct conf_server_tls *before,
 	conf_watched_fn *fn, void *ctx)
 {
-	if (before == NULL || tls->certificate.v != before->certificate.v) {
-		call_for_each(&tls->certificate, fn, ctx);
-		call_for_each(&tls->certificate_key, fn, ctx);
-		call_for_each(&tls->stapling_file, fn, ctx);
-	}
+	if (before == NULL || tls->pairs.certificate.v != before->pairs.certificate.v)
+		of_pairs(&tls->pairs, fn, ctx);
 	if (before == NULL || tls->client_ca != before->client_ca ||
 		tls->client_crl != before->client_crl) {
 		call_for(tls->client_ca, fn, ctx);
@@ -337,9 +341,7 @@ static void of_server(const struct conf_server_tls *tls, const struct conf_serve
 
 void conf_watched_each(const struct conf *conf, conf_watched_fn *fn, void *ctx)
 {
-	call_for_each(&conf->tls.certificate, fn, ctx);
-	call_for_each(&conf->tls.certificate_key, fn, ctx);
-	call_for_each(&conf->tls.stapling_file, fn, ctx);
+	of_pairs(&conf->tls.pairs, fn, ctx);
 	call_for(conf->tls.session_ticket_key_file, fn, ctx);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		of_server(&conf->servers[i].tls, i > 0 ? &conf->servers[i - 1].tls : NULL, fn, ctx);

@@ -15,8 +15,8 @@
 	((IS(of, conf_server) && (at == offsetof(struct conf_server, root) || \
 					 at == offsetof(struct conf_server, log.access_log))) || \
 		(IS(of, conf_server_tls) && \
-			(at == offsetof(struct conf_server_tls, certificate) || \
-				at == offsetof(struct conf_server_tls, certificate_key))))
+			(at == offsetof(struct conf_server_tls, pairs.certificate) || \
+				at == offsetof(struct conf_server_tls, pairs.certificate_key))))
 #define ANY_ROW(of, in, scoped_, name_, member_, type_, dflt_, min_, max_, choices_, ...) \
 	{ \
 		.name = name_, \
@@ -47,7 +47,7 @@ static const struct conf_row listen_rows[] = {
 };
 
 static const struct conf_row tls_rows[] = {
-#define CONF_CERTIFICATE(...) ROW(conf_tls, , __VA_ARGS__)
+#define CONF_CERTIFICATE(...) ROW(conf_tls, pairs., __VA_ARGS__)
 #define CONF_TLS(...)         ROW(conf_tls, , __VA_ARGS__)
 #include "conf/conf.def"
 };
@@ -94,7 +94,7 @@ static const struct conf_row server_limits_rows[] = {
 };
 
 static const struct conf_row server_tls_rows[] = {
-#define CONF_CERTIFICATE(...) ROW(conf_server_tls, , __VA_ARGS__)
+#define CONF_CERTIFICATE(...) ROW(conf_server_tls, pairs., __VA_ARGS__)
 #define CONF_CLIENT_CA(...)   ROW(conf_server_tls, , __VA_ARGS__)
 #include "conf/conf.def"
 };

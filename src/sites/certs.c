@@ -19,15 +19,9 @@
 struct loader {
 	struct certs *certs;
 	struct conf_faults *faults;
-	const struct conf_list *last_names; /* of the last loaded */
+	const struct conf_pairs *last_keys; /* of the last loaded */
 	const struct tls_cert *last;
 };
-
-#define KEYS(tls) \
-	((struct certs_keys){ \
-		{ &(tls)->certificate, &(tls)->certificate_key, &(tls)->stapling_file }, \
-		{ &(tls)->certificate_at, &(tls)->certificate_key_at, \
-			&(tls)->stapling_file_at } })
 
 static const struct certs_entry *certs_find(const struct certs *c, const struct tls_cert *cert)
 {
@@ -37,7 +31,7 @@ static const struct certs_entry *certs_find(const struct certs *c, const struct 
 	return NULL;
 }
 
-static void enter(struct loader *l, struct tls_cert *cert, const struct certs_keys *keys)
+static void enter(struct loader *l, struct tls_cert *cert, const struct conf_pairs *keys)
 {
 	struct certs *c = l->certs;
 	struct certs_entry *e = &c->entries[c->n];
@@ -45,7 +39,7 @@ static void enter(struct loader *l, struct tls_cert *cert, const struct certs_ke
 	if (certs_find(c, cert) != NULL)
 		return;
 	*e = (struct certs_entry){
-		.cert = cert, .keys = *keys, .expiries = calloc(cert->npairs, sizeof(*e->expiries))
+		.cert = cert, .keys = keys, .expiries = calloc(cert->npairs, sizeof(*e->expiries))
 	};
 	if (e->expiries == NULL) {
 		conf_fault_oom(l->faults, &conf_command_line);
@@ -57,9 +51,11 @@ static void enter(struct loader *l, struct tls_cert *cert, const struct certs_ke
 	c->n++;
 }
 
-static const struct tls_cert *load_files(struct loader *l, const struct certs_keys *keys)
+static const struct tls_cert *load_files(struct loader *l, const struct conf_pairs *keys)
 {
-	unsigned n = keys->names[TLS_FILE_CERTIFICATE]->n;
+	const struct conf_pos *const at[] = { &keys->certificate_at, &keys->certificate_key_at,
+		&keys->stapling_file_at };
+	unsigned n = keys->certificate.n;
 	struct tls_files *files = calloc(n, sizeof(*files));
 	struct tls_cert *cert;
 	struct tls_fault fault;
@@ -68,30 +64,29 @@ static const struct tls_cert *load_files(struct loader *l, const struct certs_ke
 		conf_fault_oom(l->faults, &conf_command_line);
 		return NULL;
 	}
+	/* There are as many staples as certificates, or none. */
 	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < TLS_FILES; k++)
-			files[i].name[k] = i < keys->names[k]->n ? keys->names[k]->v[i] : "";
+		files[i] = (struct tls_files){ { keys->certificate.v[i], keys->certificate_key.v[i],
+			i < keys->stapling_file.n ? keys->stapling_file.v[i] : "" } };
 	cert = tls_ctx_add(l->certs->tls, files, n, &fault);
 	free(files);
 	if (cert != NULL)
 		enter(l, cert, keys);
 	else
-		conf_fault(l->faults, keys->at[fault.in], "%s", fault.text);
+		conf_fault(l->faults, at[fault.in], "%s", fault.text);
 	return cert;
 }
 
 /* NULL: none is configured there, or after a fault. */
-static const struct tls_cert *certs_load(struct loader *l, struct certs_keys keys)
+static const struct tls_cert *certs_load(struct loader *l, const struct conf_pairs *keys)
 {
-	const struct conf_list *names = keys.names[TLS_FILE_CERTIFICATE];
-
 	/* One without the other is a fault reported by conf. */
-	if (names->n == 0 || names->n != keys.names[TLS_FILE_KEY]->n)
+	if (keys->certificate.n == 0 || keys->certificate.n != keys->certificate_key.n)
 		return NULL;
 	/* Servers made from one share its strings. */
-	if (l->last_names == NULL || names->v != l->last_names->v) {
-		l->last_names = names;
-		l->last = load_files(l, &keys);
+	if (l->last_keys == NULL || keys->certificate.v != l->last_keys->certificate.v) {
+		l->last_keys = keys;
+		l->last = load_files(l, keys);
 	}
 	return l->last;
 }
@@ -101,11 +96,11 @@ static void load_all(struct loader *l, const struct conf *conf)
 	const struct conf_server *first = &conf->servers[conf_default_server(conf)];
 
 	/* Ordered by the choice of the default. */
-	certs_load(l, KEYS(&conf->tls));
-	l->certs->of_server[first - conf->servers] = certs_load(l, KEYS(&first->tls));
+	certs_load(l, &conf->tls.pairs);
+	l->certs->of_server[first - conf->servers] = certs_load(l, &first->tls.pairs);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (&conf->servers[i] != first)
-			l->certs->of_server[i] = certs_load(l, KEYS(&conf->servers[i].tls));
+			l->certs->of_server[i] = certs_load(l, &conf->servers[i].tls.pairs);
 	for (unsigned i = 0; i < conf->nservers; i++)
 		if (l->certs->of_server[i] == NULL)
 			l->certs->of_server[i] = l->certs->tls->first;
@@ -234,14 +229,14 @@ static bool check_staple(const struct certs_entry *e, const struct tls_pair *pai
 	const char *why = staple != NULL ? tls_staple_unfit(staple, now) : NULL;
 
 	if (why != NULL)
-		conf_fault(warnings, e->keys.at[TLS_FILE_STAPLE],
+		conf_fault(warnings, &e->keys->stapling_file_at,
 			"stapling-file %.300s is not sent: %s", pair->files[TLS_FILE_STAPLE], why);
 	return why != NULL;
 }
 
 static void check_entry(const struct certs_entry *e, int64_t now, struct conf_faults *warnings)
 {
-	const struct conf_pos *at = e->keys.at[TLS_FILE_CERTIFICATE];
+	const struct conf_pos *at = &e->keys->certificate_at;
 	struct stat st;
 
 	for (unsigned i = 0; i < e->cert->npairs; i++) {
@@ -251,7 +246,7 @@ static void check_entry(const struct certs_entry *e, int64_t now, struct conf_fa
 		check_time(pair, now, at, warnings);
 		check_staple(e, pair, now, warnings);
 		if (key != NULL && stat(key, &st) == 0 && (st.st_mode & S_IROTH))
-			conf_fault(warnings, e->keys.at[TLS_FILE_KEY],
+			conf_fault(warnings, &e->keys->certificate_key_at,
 				"certificate-key \"%.300s\" is readable by all users: chmod o-r",
 				key);
 		if (why != NULL)

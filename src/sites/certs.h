@@ -10,16 +10,10 @@
 #include "rules/site.h"
 #include "tls/tls_ctx.h"
 
-/* Keys of a section tls, of either kind: the files of certificates, and their lines. */
-struct certs_keys {
-	const struct conf_list *names[TLS_FILES]; /* as many staples as others, or none */
-	const struct conf_pos *at[TLS_FILES];
-};
-
 /* A certificate, or several for the same names, and its first section. */
 struct certs_entry {
 	struct tls_cert *cert;
-	struct certs_keys keys;
+	const struct conf_pairs *keys;
 	struct site_expiry *expiries; /* of each of its pairs */
 	bool staple_said;             /* the log has the reason that its response is no longer
 				       * sent */

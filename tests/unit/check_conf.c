@@ -78,8 +78,8 @@ static void check_whole(struct conf *c)
 	ck_assert_str_eq(c->listens[4].address + 5, tree_path("admin.sock"));
 	ck_assert(c->listens[4].admin);
 	ck_assert_uint_eq(c->listens[4].socket_mode, 0600);
-	ck_assert_str_eq(c->tls.certificate.v[0], tree_path("cert.pem"));
-	ck_assert_str_eq(c->tls.certificate_key.v[0], tree_path("key.pem"));
+	ck_assert_str_eq(c->tls.pairs.certificate.v[0], tree_path("cert.pem"));
+	ck_assert_str_eq(c->tls.pairs.certificate_key.v[0], tree_path("key.pem"));
 	ck_assert_uint_eq(c->tls.protocols.n, 1);
 	ck_assert_uint_eq(c->cache.max_size, 3 << 20);
 	ck_assert_uint_eq(c->cache.max_file_size, 64 << 10);
@@ -101,7 +101,7 @@ static void check_nested(struct conf *c)
 	ck_assert_uint_eq(conf_default_server(c), 0);
 	ck_assert_str_eq(s->scope.add_header.v[0], "x-a: \"1\"");
 	ck_assert_uint_eq(s->scope.deny.n, 1);
-	ck_assert_str_eq(s->tls.certificate.v[0], tree_path("cert.pem"));
+	ck_assert_str_eq(s->tls.pairs.certificate.v[0], tree_path("cert.pem"));
 	ck_assert_uint_eq(s->nerror_pages, 3);
 	ck_assert_str_eq(s->error_pages[1].status, "503");
 	ck_assert_str_eq(s->error_pages[2].status, "502");
@@ -382,7 +382,7 @@ TEST(the_example_is_a_configuration)
 		ck_assert_uint_eq(c->nservers, sections ? 2 : 1);
 		ck_assert_uint_eq(c->servers[0].nlocations, sections);
 		ck_assert_uint_eq(c->servers[0].nerror_pages, sections);
-		ck_assert_int_eq(c->servers[0].tls.certificate.n > 0, sections);
+		ck_assert_int_eq(c->servers[0].tls.pairs.certificate.n > 0, sections);
 		conf_free(&c);
 		free(text);
 	}
@@ -559,7 +559,7 @@ TEST(includes_in_sections)
 		const struct conf_server *s = &c->servers[i];
 
 		ck_assert(s->scope.autoindex);
-		ck_assert_str_eq(s->tls.certificate.v[0], tree_path("snippets/../cert.pem"));
+		ck_assert_str_eq(s->tls.pairs.certificate.v[0], tree_path("snippets/../cert.pem"));
 		ck_assert_uint_eq(s->nlocations, i + 1);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			ck_assert_str_eq(s->locations[j].scope.cache_control, "max-age=60");
@@ -768,7 +768,7 @@ TEST(the_command_line_wins)
 	ck_assert_str_eq(c->listens[1].address, "0.0.0.0:0");
 	ck_assert_str_eq(c->listens[2].address, "[::]:0");
 	ck_assert(c->listens[1].tls && c->listens[2].tls && !c->listens[2].admin);
-	ck_assert_str_eq(c->tls.certificate.v[0], tree_path("cert.pem"));
+	ck_assert_str_eq(c->tls.pairs.certificate.v[0], tree_path("cert.pem"));
 	conf_free(&c);
 }
 

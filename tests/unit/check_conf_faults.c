@@ -451,7 +451,8 @@ TEST_ROWS(each_faulty, cases)
 		const struct conf_server *s = &c->servers[i];
 
 		ck_assert(s->name != NULL && s->scope.index.v != NULL && s->scope.allow.v != NULL);
-		ck_assert(s->scope.auth_basic_file != NULL && s->tls.certificate_key.v != NULL);
+		ck_assert(
+			s->scope.auth_basic_file != NULL && s->tls.pairs.certificate_key.v != NULL);
 		for (unsigned j = 0; j < s->nlocations; j++)
 			ck_assert(s->locations[j].prefix != NULL &&
 				  s->locations[j].scope.index.v != NULL);
