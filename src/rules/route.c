@@ -62,11 +62,6 @@ bool route_is_here(const struct h2d_handler *handler, enum h2d_scope here)
 	return answering[here] >> handler->scope & 1;
 }
 
-static bool is_here(const struct route *r, enum h2d_scope here)
-{
-	return route_is_here(r->handler, here);
-}
-
 /* The route of a node for method; NULL: none. */
 static const struct route *route_of(const struct route_table *t, const struct route_node *node,
 	enum h2d_scope here, enum h2d_method method)
@@ -76,7 +71,7 @@ static const struct route *route_of(const struct route_table *t, const struct ro
 	if (method >= H2D_METHODS || !(node->methods & 1u << method))
 		return NULL;
 	r = &t->routes[node->routes[method]];
-	if (is_here(r, here))
+	if (route_is_here(r->handler, here))
 		return r;
 	/* The row of HEAD's own is elsewhere. */
 	return method == H2D_HEAD ? route_of(t, node, here, H2D_GET) : NULL;
@@ -85,7 +80,7 @@ static const struct route *route_of(const struct route_table *t, const struct ro
 static bool owns(const struct route_table *t, const struct route_node *node, enum h2d_scope here)
 {
 	for (unsigned left = node->methods; left != 0; left &= left - 1)
-		if (is_here(&t->routes[node->routes[__builtin_ctz(left)]], here))
+		if (route_is_here(t->routes[node->routes[__builtin_ctz(left)]].handler, here))
 			return true;
 	return false;
 }
@@ -185,7 +180,7 @@ unsigned route_methods(const struct route_table *t, enum h2d_scope here)
 	unsigned methods = 0;
 
 	for (unsigned i = 0; i < t->nroutes; i++)
-		if (is_here(&t->routes[i], here))
+		if (route_is_here(t->routes[i].handler, here))
 			methods |= 1u << t->routes[i].method;
 	return methods;
 }
