@@ -111,11 +111,12 @@ static void handler_check(
 	void *ctx, const struct conf_row *row, const char *path, const struct conf_pos *at)
 {
 	struct check *c = ctx;
+	struct stat st;
 
 	if (row->access == CONF_ACCESS_WRITE)
 		check_written(c, row, path, at);
 	else
-		conf_path_exists(row->name, path, at, c->faults);
+		conf_path_look(row->name, path, &st, at, c->faults);
 }
 
 void conf_handlers_check(struct conf *conf, struct conf_faults *faults)

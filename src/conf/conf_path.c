@@ -47,9 +47,8 @@ static void cannot(
 	conf_fault(faults, pos, "%s \"%s\": %m%s", key, path, cure);
 }
 
-/* False, after a fault: path does not exist. */
-static bool path_look(const char *key, const char *path, struct stat *st,
-	const struct conf_pos *pos, struct conf_faults *faults)
+bool conf_path_look(const char *key, const char *path, struct stat *st, const struct conf_pos *pos,
+	struct conf_faults *faults)
 {
 	if (stat(path, st) == 0)
 		return true;
@@ -64,7 +63,7 @@ static bool check_readable(
 	int fd;
 
 	/* Checked before it is opened: opening a device can have effects. */
-	if (!path_look(key, path, &st, pos, faults))
+	if (!conf_path_look(key, path, &st, pos, faults))
 		return false;
 	if (!S_ISREG(st.st_mode)) {
 		conf_fault(faults, pos, "%s \"%s\" is not a regular file", key, path);
@@ -97,14 +96,6 @@ void conf_path_readables(const char *key, struct conf_list *paths, const struct 
 		*paths = (struct conf_list){ 0 };
 }
 
-void conf_path_exists(
-	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults)
-{
-	struct stat st;
-
-	path_look(key, path, &st, pos, faults);
-}
-
 bool conf_path_is_wide(const char *folder)
 {
 	return strchr(folder + 1, '/') == NULL;
@@ -115,7 +106,7 @@ void conf_path_directory(
 {
 	struct stat st;
 
-	if (path_look(key, path, &st, pos, faults) && !S_ISDIR(st.st_mode))
+	if (conf_path_look(key, path, &st, pos, faults) && !S_ISDIR(st.st_mode))
 		conf_fault(faults, pos, "%s \"%s\" is not a directory", key, path);
 }
 

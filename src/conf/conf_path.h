@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "conf/conf_fault.h"
 
 /* A file that can be read; "": none. After a fault *path is NULL. */
@@ -17,9 +19,9 @@ void conf_path_readables(const char *key, struct conf_list *paths, const struct 
 /* The cure after strerror(error) of path, " (...)", or "" if unknown. Keeps errno. */
 const char *conf_path_cure(int error, const char *path);
 
-/* Any file. */
-void conf_path_exists(
-	const char *key, const char *path, const struct conf_pos *pos, struct conf_faults *faults);
+/* Any file, or a directory. False after a fault. */
+bool conf_path_look(const char *key, const char *path, struct stat *st, const struct conf_pos *pos,
+	struct conf_faults *faults);
 
 /* True for a directory of many uses: "/", and those directly in it. It is never one handler's. */
 bool conf_path_is_wide(const char *folder);
