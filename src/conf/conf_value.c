@@ -148,12 +148,9 @@ static void value_refuse(const struct conf_row *row, const struct conf_value *v,
 	conf_value_describe(row, want, sizeof(want));
 	if (row->type == CONF_TYPE_LIST && v->kind == CONF_VALUE_LIST)
 		conf_fault(faults, pos, "%s must be %s, not \"%.200s\"", row->name, want, why);
-	else if (*why != '\0')
-		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s: %s", row->name, want, quote,
-			got, quote, why);
 	else
-		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s", row->name, want, quote,
-			got, quote);
+		conf_fault(faults, pos, "%s must be %s, not %s%.200s%s%s%s", row->name, want, quote,
+			got, quote, *why != '\0' ? ": " : "", why);
 }
 
 /* The types that become a number; out is set even with a message. */

@@ -164,25 +164,22 @@ static int key_of(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_C
 {
 	struct tls_tickets set;
 	unsigned i = 0;
-	bool ok;
+	int rc = -1;
 
 	(void)ssl;
 	read_from(shared, &set);
-	if (encrypts) {
+	/* By the first key, which the search then finds. */
+	if (encrypts)
 		memcpy(name, set.keys[0], NAME_SIZE);
-		ok = RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1;
-	} else {
-		while (i < set.n && memcmp(name, set.keys[i], NAME_SIZE) != 0)
-			i++;
-		ok = i < set.n;
-	}
-	if (!ok) {
-		OPENSSL_cleanse(&set, sizeof(set));
-		return encrypts ? -1 : 0;
-	}
-	ok = begin_ticket(set.keys[i], iv, cipher, mac, encrypts);
+	while (i < set.n && memcmp(name, set.keys[i], NAME_SIZE) != 0)
+		i++;
+	if (i == set.n)
+		rc = 0;
+	else if ((!encrypts || RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) == 1) &&
+		 begin_ticket(set.keys[i], iv, cipher, mac, encrypts))
+		rc = i == 0 ? 1 : 2;
 	OPENSSL_cleanse(&set, sizeof(set));
-	return !ok ? -1 : i == 0 ? 1 : 2;
+	return rc;
 }
 
 bool tls_tickets_use(SSL_CTX *ssl)
