@@ -50,7 +50,6 @@ void exchange_leave(struct exchange *x, bool good, enum exchange_state state)
 void exchange_wait(struct exchange *x)
 {
 	struct wheel *wheel = &x->req->env->loop->wheel;
-	bool sends = outq_len(&x->out) > 0;
 
 	if (x->state == EXCHANGE_CONNECT)
 		return;
@@ -58,7 +57,7 @@ void exchange_wait(struct exchange *x)
 		timer_arm(wheel, &x->timer, clock_ms() + TUNNEL_MS);
 	else if (x->state == EXCHANGE_HEAD && x->expects)
 		timer_arm(wheel, &x->timer, clock_ms() + EXPECT_MS);
-	else if (sends || x->later ||
+	else if (outq_len(&x->out) > 0 || x->later ||
 		 (x->state == EXCHANGE_HEAD && (x->ended || x->deaf || x->req->upgrade.n > 0)))
 		timer_arm(wheel, &x->timer, clock_ms() + x->turn.proxy->silence_ms);
 	else /* the client is waited for */
@@ -152,12 +151,12 @@ void exchange_send(struct exchange *x)
 			exchange_connected(x);
 		outq_consume(&x->out, (size_t)n);
 	}
-	if (n < 0 && errno != EAGAIN && x->state == EXCHANGE_CONNECT) {
-		exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
-		return;
-	}
-	/* A peer that has answered early may take no more: its answer can still be read. */
 	if (n < 0 && errno != EAGAIN) {
+		if (x->state == EXCHANGE_CONNECT) {
+			exchange_fail(x, ERR_UPSTREAM_CONNECT, strerror(errno));
+			return;
+		}
+		/* A peer that has answered early may take no more: its answer can still be read. */
 		x->deaf = true;
 		outq_clear(&x->out);
 		if (x->begun) /* else another link may want it */

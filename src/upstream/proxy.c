@@ -98,8 +98,7 @@ static bool take_fields(struct exchange *x, bool connects)
 		const struct field *f = &x->in.fields[i];
 
 		/* A client of extended CONNECT has sent no key (RFC 8441, 5.1). */
-		if (connects && x->in.status == 101 &&
-			slice_eq(f->name, SLICE("sec-websocket-accept")))
+		if (connects && slice_eq(f->name, SLICE("sec-websocket-accept")))
 			continue;
 		if (reply_set(x->req, f->name, f->value) < 0)
 			return false;
