@@ -302,13 +302,11 @@ static int explain_start(struct explain *e)
 		e->files = files_new(&e->loop, e->offload, &e->resources->trees.files);
 	if (e->files == NULL)
 		return explain_fail(e, strerror(errno), NULL);
-	http_env_init(&e->env, &(struct http_parts){ .conf = e->conf,
-				       .sites = e->resources->sites,
-				       .https_port = https != NULL ? port_of(https) : 443,
-				       .date = e->date,
-				       .loop = &e->loop,
-				       .files = e->files,
-				       .auth_queue = e->auth_queue });
+	e->env = (struct http_env){ .loop = &e->loop,
+		.files = e->files,
+		.sites = e->resources->sites,
+		.auth_queue = e->auth_queue };
+	http_env_init(&e->env, e->conf, https != NULL ? port_of(https) : 443, e->date);
 	e->env.conf.traced = true;
 	e->env.conf.starts = may_start;
 	return 0;

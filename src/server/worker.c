@@ -229,16 +229,6 @@ static int start_http(struct worker *w)
 		.conf = conf,
 		.key_value = conf_handlers_value,
 		.websocket_memory = conf->limits.websocket_memory };
-	http_env_init(&w->http, &(struct http_parts){ .conf = conf,
-					.sites = w->args->sites,
-					.https_port = https_port(w->args),
-					.date = w->date,
-					.loop = &w->loop,
-					.api = &w->api,
-					.files = w->files,
-					.auth_queue = w->auth_queue,
-					.accounts = w->accounts,
-					.tally = w->args->tally });
 	if (access_logs_init(&w->access_logs, &w->loop, conf, w->args->sites,
 		    w->args->access_logs.fds, w->args->access_logs.n) < 0)
 		return -1;
@@ -247,20 +237,30 @@ static int start_http(struct worker *w)
 			&w->args->sites->v->name, sizeof(*w->args->sites->v), w->args->sites->n);
 		w->args->board_slot->counts_servers = w->rows != NULL;
 	}
-	w->http.conf.traced = log_max >= LEVEL_DEBUG;
-	w->http.conf.timed = w->access_logs.timed;
 	w->admin = (struct admin){
 		.board = w->args->board,
 		.image_fresh = image_fresh,
 		.show_connections = show_connections,
 	};
-	w->http.admin = &w->admin;
 	pacer_init(&w->pacer, &w->loop);
-	w->http.pacer = &w->pacer;
 	holding_init(&w->uploads, ACCOUNT_STORES, w->args->tally, "uploads-per-client",
 		conf->limits.uploads_per_client);
-	w->http.uploads = &w->uploads;
-	w->http.finished = finished;
+	w->http = (struct http_env){
+		.loop = &w->loop,
+		.api = &w->api,
+		.files = w->files,
+		.accounts = w->accounts,
+		.pacer = &w->pacer,
+		.uploads = &w->uploads,
+		.tally = w->args->tally,
+		.sites = w->args->sites,
+		.auth_queue = w->auth_queue,
+		.admin = &w->admin,
+		.finished = finished,
+	};
+	http_env_init(&w->http, conf, https_port(w->args), w->date);
+	w->http.conf.traced = log_max >= LEVEL_DEBUG;
+	w->http.conf.timed = w->access_logs.timed;
 	return 0;
 }
 
