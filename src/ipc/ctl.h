@@ -38,7 +38,6 @@ enum { CTL_LINE_SIZE = 256, CTL_LINES_PER_SECOND = 16 };
 
 struct ctl_msg {
 	uint32_t type;
-	uint32_t generation;
 	uint64_t arg;            /* CTL_IMAGE: the image's number */
 	uint64_t size;           /* CTL_IMAGE: bytes of content */
 	uint64_t closing;        /* CTL_DRAIN: CTL_LISTENER() of each that no process will serve */

@@ -105,7 +105,7 @@ static void keeper_tell(struct keeper *k)
 {
 	const struct built_image *img =
 		k->publish.newest != NULL ? &k->publish.newest->image : NULL;
-	struct ctl_msg msg = { .type = CTL_CACHE, .generation = k->args->generation };
+	struct ctl_msg msg = { .type = CTL_CACHE };
 	uint64_t *v = msg.facts.v;
 
 	if (!works(k))
@@ -135,7 +135,6 @@ static int send_image(void *ctx, const struct built_image *img)
 	struct keeper *k = ctx;
 	struct ctl_msg msg = {
 		.type = CTL_IMAGE,
-		.generation = k->args->generation,
 		.arg = img->number,
 		.size = img->content,
 	};

@@ -55,7 +55,7 @@ static int newest(const struct master *m, const struct gen *g)
 
 bool doubts_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
-	*msg = (struct ctl_msg){ .type = CTL_KEEPER, .generation = c->gen->number };
+	*msg = (struct ctl_msg){ .type = CTL_KEEPER };
 	fds[0] = newest(c->gen->master, c->gen);
 	*nfds = 1;
 	return n == 0 && fds[0] >= 0;

@@ -399,7 +399,6 @@ void gen_take_image(struct gen *g, const struct ctl_msg *msg, const int *fds, in
 {
 	close_image(g);
 	g->image = *msg;
-	g->image.generation = g->number;
 	g->nimage_fds = nfds;
 	memcpy(g->image_fds, fds, (size_t)nfds * sizeof(*fds));
 }

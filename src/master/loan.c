@@ -333,7 +333,6 @@ bool loan_fill(const struct child *to, unsigned n, struct ctl_msg *msg, int *fds
 	s = &l->sockets[l->ending ? l->told - 1 : l->told];
 	*msg = (struct ctl_msg){
 		.type = l->ending ? CTL_UNLISTEN : CTL_LISTEN,
-		.generation = to->gen->number,
 		.listener = s->id,
 		.slot = s->slot,
 	};

@@ -118,7 +118,6 @@ bool shrink_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fd
 			continue;
 		if (n < e->was - e->needed) {
 			*msg = (struct ctl_msg){ .type = CTL_UNLISTEN,
-				.generation = g->number,
 				.listener = e->listener.id,
 				.slot = e->needed + n };
 			return true;

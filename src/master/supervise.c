@@ -291,7 +291,7 @@ static bool fill_logs(const struct child *c, unsigned n, struct ctl_msg *msg, in
 {
 	const struct logs *logs = &c->gen->logs;
 
-	*msg = (struct ctl_msg){ .type = CTL_LOGS, .generation = c->gen->number };
+	*msg = (struct ctl_msg){ .type = CTL_LOGS };
 	if (c->kind->gets & CHILD_ERROR_LOG && logs->error >= 0)
 		fds[(*nfds)++] = logs->error;
 	for (unsigned i = 0; c->kind->gets & CHILD_ACCESS_LOGS && i < logs->naccess; i++)
@@ -302,9 +302,7 @@ static bool fill_logs(const struct child *c, unsigned n, struct ctl_msg *msg, in
 static bool fill_serve(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds, int *nfds)
 {
 	(void)fds, (void)nfds;
-	*msg = (struct ctl_msg){ .type = CTL_SERVE,
-		.generation = c->gen->number,
-		.arg = c->gen->master->phase == MASTER_PART };
+	*msg = (struct ctl_msg){ .type = CTL_SERVE, .arg = c->gen->master->phase == MASTER_PART };
 	return n == 0;
 }
 
@@ -312,7 +310,6 @@ static bool fill_drain(const struct child *c, unsigned n, struct ctl_msg *msg, i
 {
 	(void)fds, (void)nfds;
 	*msg = (struct ctl_msg){ .type = CTL_DRAIN,
-		.generation = c->gen->number,
 		.arg = c->gen->stops,
 		.closing = gen_closing(c->gen, &c->gen->master->sockets) };
 	return n == 0;

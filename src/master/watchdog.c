@@ -179,10 +179,9 @@ bool mend_fill(const struct child *c, unsigned n, struct ctl_msg *msg, int *fds,
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
 		if (!shares(c, i) || n-- > 0)
 			continue;
-		*msg = (struct ctl_msg){ .type = CTL_LISTEN,
-			.generation = g->number,
-			.listener = g->sockets[i]->listener.id,
-			.slot = c->slot };
+		*msg = (struct ctl_msg){
+			.type = CTL_LISTEN, .listener = g->sockets[i]->listener.id, .slot = c->slot
+		};
 		fds[0] = g->sockets[i]->listener.fds[0];
 		*nfds = 1;
 		return true;

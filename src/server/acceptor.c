@@ -333,9 +333,7 @@ static int start(struct acceptor *a)
 	a->ctl = (struct ctl_link){ .message = on_message, .gone = master_gone };
 	rc = ctl_link_open(&a->ctl, &a->loop, args->ctl);
 	if (rc == 0)
-		rc = ctl_send(args->ctl,
-			&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL,
-			0);
+		rc = ctl_send(args->ctl, &(struct ctl_msg){ .type = CTL_UP }, NULL, 0);
 	if (rc == -EPIPE)
 		rc = 0; /* the loop notices a dead master */
 	timer_arm(&a->loop.wheel, &a->second, clock_ms() + SECOND_MS);

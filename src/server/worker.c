@@ -381,8 +381,7 @@ int worker_run(const struct gifts *args)
 	}
 	handler_slow_start(); /* worker_init() may take long */
 	worker_life_up(&w);
-	rv = ctl_send(args->ctl,
-		&(struct ctl_msg){ .type = CTL_UP, .generation = args->generation }, NULL, 0);
+	rv = ctl_send(args->ctl, &(struct ctl_msg){ .type = CTL_UP }, NULL, 0);
 	/* The loop notices a dead master. */
 	if (rv == 0 || rv == -EPIPE)
 		rv = loop_run(&w.loop);

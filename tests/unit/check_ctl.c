@@ -66,7 +66,7 @@ TEST(pair_flags)
 
 TEST(both_ways)
 {
-	const struct ctl_msg sent = { CTL_DRAIN, .generation = 7, .arg = 1ull << 40, .size = 9 };
+	const struct ctl_msg sent = { CTL_DRAIN, .arg = 1ull << 40, .size = 9 };
 	struct ctl_msg got;
 	int fds[CTL_FDS_MAX], nfds = -1;
 
@@ -168,7 +168,7 @@ TEST(full)
 /* The end comes behind what was sent; also if the dead side had not read what we sent it. */
 TEST_EACH(end_of_file, 2)
 {
-	const struct ctl_msg msg = { .type = CTL_UP, .generation = 5 };
+	const struct ctl_msg msg = { .type = CTL_UP, .arg = 5 };
 	struct ctl_msg got;
 	int fds[CTL_FDS_MAX], nfds;
 
@@ -177,7 +177,7 @@ TEST_EACH(end_of_file, 2)
 		ck_assert_int_eq(ctl_send(pair[1], &msg, NULL, 0), 0);
 	close(pair[0]);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), 1);
-	ck_assert_uint_eq(got.generation, 5);
+	ck_assert_uint_eq(got.arg, 5);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), 0);
 	ck_assert_int_eq(ctl_recv(pair[1], &got, fds, &nfds), 0);
 	ck_assert_int_eq(ctl_send(pair[1], &msg, NULL, 0), -EPIPE);
