@@ -296,23 +296,12 @@ struct offload *offload_new(struct loop *l, unsigned nthreads)
 	pthread_cond_init(&o->wake, NULL);
 	o->watch.fn = on_eventfd;
 	o->watch.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (o->watch.fd < 0) {
-		rc = -errno;
-		goto fail;
+	rc = o->watch.fd >= 0 ? loop_watch(l, &o->watch, EPOLLIN) : -errno;
+	if (rc < 0) {
+		offload_free(&o);
+		errno = -rc;
 	}
-	rc = loop_watch(l, &o->watch, EPOLLIN);
-	if (rc != 0)
-		goto fail_fd;
 	return o;
-
-fail_fd:
-	close(o->watch.fd);
-fail:
-	pthread_cond_destroy(&o->wake);
-	pthread_mutex_destroy(&o->lock);
-	free(o);
-	errno = -rc;
-	return NULL;
 }
 
 int offload_submit(struct offload *o, struct job *j)
@@ -348,8 +337,7 @@ int offload_submit(struct offload *o, struct job *j)
 	return 0;
 }
 
-/* Removes j from the line. False: a thread has it. */
-static bool withdraw(struct offload *o, struct job *j)
+bool offload_cancel(struct offload *o, struct job *j)
 {
 	bool was_queued;
 
@@ -363,20 +351,14 @@ static bool withdraw(struct offload *o, struct job *j)
 		offload_show(o);
 	}
 	pthread_mutex_unlock(&o->lock);
-	if (!was_queued)
-		return false;
-	H2D_ASSERT(o->pending > 0);
-	o->pending--;
-	COUNT(offload_jobs, -1);
-	return true;
-}
-
-bool offload_cancel(struct offload *o, struct job *j)
-{
-	if (withdraw(o, j))
-		return true;
-	__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
-	return false;
+	if (was_queued) {
+		H2D_ASSERT(o->pending > 0);
+		o->pending--;
+		COUNT(offload_jobs, -1);
+	} else {
+		__atomic_store_n(&j->cancelled, true, __ATOMIC_RELAXED);
+	}
+	return was_queued;
 }
 
 unsigned offload_pending(const struct offload *o)
