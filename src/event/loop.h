@@ -114,6 +114,8 @@ void loop_fini(struct loop *l);
  * descriptor and closes it after loop_unwatch(). 0, or -errno.
  */
 int loop_watch(struct loop *l, struct watch *w, uint32_t events);
+
+/* Harmless if it is not watched. */
 void loop_unwatch(struct loop *l, struct watch *w);
 
 /* Queue a task; a task that is queued already stays where it is. */

@@ -197,8 +197,7 @@ int ctl_link_open(struct ctl_link *l, struct loop *loop, int fd)
 void ctl_link_close(struct ctl_link *l)
 {
 	ctl_lines_to(-1);
-	if (l->watch.active)
-		loop_unwatch(l->loop, &l->watch);
+	loop_unwatch(l->loop, &l->watch);
 }
 
 void ctl_link_look(struct ctl_link *l)

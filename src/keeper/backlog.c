@@ -184,12 +184,6 @@ void backlog_flush(struct backlog *b)
 
 /* --- doubts ----------------------------------------------------------------------------------- */
 
-static void backlog_stop(struct backlog *b)
-{
-	if (b->doubts.active)
-		loop_unwatch(b->loop, &b->doubts);
-}
-
 /* In every root that is the directory (dev, ino). */
 static void mark_doubted(struct backlog *b, const struct doubt_msg *msg, const char *path)
 {
@@ -221,7 +215,7 @@ static bool take_one(struct backlog *b, int *answer, uint64_t *id)
 		return true;
 	}
 	if (rc != -EAGAIN) {
-		backlog_stop(b);
+		loop_unwatch(b->loop, &b->doubts);
 		b->end(b);
 	}
 	return false;
@@ -315,5 +309,5 @@ void backlog_close(struct backlog *b, bool farewell)
 	if (farewell && b->doubts.fd >= 0 && !timer_armed(&b->begin))
 		doubt_farewell(b->doubts.fd);
 	timer_disarm(&b->loop->wheel, &b->begin);
-	backlog_stop(b);
+	loop_unwatch(b->loop, &b->doubts);
 }

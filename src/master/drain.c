@@ -145,8 +145,7 @@ void drain_begin(struct gen *g, bool stop)
 
 static void close_reign(struct master *m)
 {
-	if (m->leave.others.active)
-		loop_unwatch(&m->loop, &m->leave.others);
+	loop_unwatch(&m->loop, &m->leave.others);
 	if (m->leave.end >= 0)
 		close(m->leave.end);
 	m->leave.end = -1;

@@ -90,7 +90,7 @@ static void watch_inboxes(struct acceptor *a, bool on)
 
 		if (on && !w->active)
 			loop_watch(&a->loop, w, EPOLLOUT);
-		else if (!on && w->active)
+		else if (!on)
 			loop_unwatch(&a->loop, w);
 	}
 }

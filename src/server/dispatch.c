@@ -78,12 +78,6 @@ static int source_watch(struct source *s)
 		s->dispatch->host->loop, &s->watch, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
 }
 
-static void source_unwatch(struct source *s)
-{
-	if (s->watch.active)
-		loop_unwatch(s->dispatch->host->loop, &s->watch);
-}
-
 /* Counts connections that are still queued and will be reset. */
 static void count_refused(const struct source *s)
 {
@@ -102,7 +96,7 @@ static void source_close(struct source *s)
 	count_refused(s);
 	loop_cancel(&s->again);
 	timer_disarm(&s->dispatch->host->loop->wheel, &s->retry);
-	source_unwatch(s);
+	loop_unwatch(s->dispatch->host->loop, &s->watch);
 	close(s->watch.fd);
 	s->watch.fd = -1;
 	s->more = false;
@@ -126,7 +120,7 @@ static void source_failed(struct source *s, int error)
 		if (!other->watch.active || other->listener == NULL || !other->listener->shared)
 			continue;
 		source_retry(other);
-		source_unwatch(other);
+		loop_unwatch(other->dispatch->host->loop, &other->watch);
 	}
 }
 
@@ -341,7 +335,7 @@ void dispatch_pause(struct dispatch *d, bool full)
 	d->paused = full;
 	LIST_EACH(struct source, s, node, &d->sources)
 		if (rests(s))
-			source_unwatch(s);
+			loop_unwatch(d->host->loop, &s->watch);
 	dispatch_go_on(d);
 }
 

@@ -48,8 +48,7 @@ static bool upgrade_is(const struct upgrade *u, unsigned states)
 
 static void close_watch(struct upgrade *u, struct watch *w)
 {
-	if (w->active)
-		loop_unwatch(u->loop, w);
+	loop_unwatch(u->loop, w);
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = -1;
