@@ -162,19 +162,6 @@ unsigned catalog_wants(const struct catalog *c, const struct catalog_file *f, un
 	return codings;
 }
 
-/* Notes that f is beside its base, or no longer. */
-static void set_beside(struct catalog *c, const struct catalog_file *f, bool there)
-{
-	enum coding coding;
-	struct catalog_file *base = base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
-
-	if (base == NULL)
-		return;
-	base->beside &= (uint8_t) ~(1U << coding);
-	if (there)
-		base->beside |= (uint8_t)(1U << coding);
-}
-
 /* --- marks ------------------------------------------------------------------------------------ */
 
 static void mark(struct catalog *c, const struct catalog_file *f)
@@ -210,14 +197,16 @@ void catalog_mark(struct catalog *c, uint32_t root, struct slice path)
 		mark(c, f);
 }
 
-/* A file called path came, went or changed: marks the file it is beside. */
-static void doubt_beside(struct catalog *c, uint32_t root, struct slice path)
+/* f came or changed, or is no longer there: marks the file it is beside. */
+static void doubt_beside(struct catalog *c, const struct catalog_file *f, bool there)
 {
 	enum coding coding;
-	struct catalog_file *base = base_of(c, root, path, &coding);
+	struct catalog_file *base = base_of(c, f->node.root, slice_of(f->path, f->node.n), &coding);
 
 	if (base == NULL)
 		return;
+	base->beside &= (uint8_t) ~(1U << coding);
+	base->beside |= (uint8_t)(there << coding);
 	mark(c, base);
 	/* Whatever is there now: if it is useless, it may be time to compress. */
 	base->tried &= (uint8_t) ~(1U << coding);
@@ -237,7 +226,7 @@ static void set_fresh(struct catalog *c, struct catalog_file *f, bool fresh)
 void catalog_doubt(struct catalog *c, struct catalog_file *f)
 {
 	mark(c, f);
-	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	doubt_beside(c, f, true);
 	set_fresh(c, f, false);
 }
 
@@ -286,8 +275,7 @@ struct catalog_file *catalog_add(struct catalog *c, struct catalog_dir *dir, str
 	list_init(&f->queue);
 	list_init(&f->idle);
 	enter_name(c, &f->node);
-	set_beside(c, f, true);
-	doubt_beside(c, f->node.root, path);
+	doubt_beside(c, f, true);
 	for (enum coding i = 0; i < CODINGS; i++)
 		f->beside |= (uint8_t)((beside(c, f, i) != NULL) << i);
 	return f;
@@ -362,8 +350,7 @@ void catalog_remove(struct catalog *c, struct catalog_file *f)
 	c->index_room -= catalog_index_room(f->node.n);
 	chains_leave(&c->names, &f->node.chain);
 	/* Not found any more, so its base may be compressed. */
-	set_beside(c, f, false);
-	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	doubt_beside(c, f, false);
 	c->files[f->at] = c->files[--c->nfiles];
 	c->files[f->at]->at = f->at;
 	list_remove(&f->sibling);
@@ -430,7 +417,7 @@ static void renew(
 	f->file_id = *file_id;
 	f->settled = settled;
 	set_fresh(c, f, true);
-	doubt_beside(c, f->node.root, slice_of(f->path, f->node.n));
+	doubt_beside(c, f, true);
 	catalog_news(c, NEWS_MS);
 	if (c->renewed != NULL)
 		c->renewed(c->ctx, f);
