@@ -72,6 +72,7 @@ struct net_port {
 struct landlock {
 	int fd; /* of the ruleset; -1: none */
 	int abi;
+	int rc; /* -errno of a path or port that is missing in it */
 };
 
 static uint64_t known(int abi)
@@ -128,11 +129,7 @@ static int landlock_allow(const struct landlock *l, int fd, unsigned rights)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (rights & LANDLOCK_READ)
-		rule.allowed_access |= FS_READ;
-	if (rights & LANDLOCK_WRITE)
-		rule.allowed_access |= FS_WRITE;
-	rule.allowed_access &= known(l->abi);
+	rule.allowed_access = (rights & LANDLOCK_WRITE ? FS_WRITE : FS_READ) & known(l->abi);
 	if (!S_ISDIR(st.st_mode))
 		rule.allowed_access &= FS_FILE;
 	if (syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0)
@@ -154,31 +151,25 @@ static int landlock_enter(struct landlock *l)
 /* --- the steps ---------------------------------------------------------------------------------
  */
 
-/* A ruleset being made: rc is the -errno of a path that is missing in it. */
-struct rules {
-	struct landlock *landlock;
-	int rc;
-};
-
 /*
  * An existing path that was not allowed would be out of reach for the life of the process: so it
  * ends, and another one tries again.
  */
 static void allow(void *ctx, const char *path, unsigned rights)
 {
-	struct rules *r = ctx;
+	struct landlock *l = ctx;
 	int fd = (int)TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC)), rc;
 
 	/* A missing or unreadable path cannot be allowed; the start has warned. */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES ||
 			      errno == ENAMETOOLONG))
 		return;
-	rc = fd >= 0 ? landlock_allow(r->landlock, fd, rights) : -errno;
+	rc = fd >= 0 ? landlock_allow(l, fd, rights) : -errno;
 	if (rc == -EBADFD) { /* Landlock does not support that kind of file system */
 		log_warn("Landlock: %s: %s", path, strerror(-rc));
 	} else if (rc < 0) {
 		log_error("%s: %s", path, strerror(-rc));
-		r->rc = rc;
+		l->rc = rc;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -187,11 +178,11 @@ static void allow(void *ctx, const char *path, unsigned rights)
 /* Connections over TCP to a port of an application. */
 static void allow_port(void *ctx, unsigned port)
 {
-	struct rules *r = ctx;
+	struct landlock *l = ctx;
 	const struct net_port rule = { .access = NET_CONNECT, .port = port };
 
-	if (syscall(SYS_landlock_add_rule, r->landlock->fd, RULE_NET_PORT, &rule, 0) < 0)
-		r->rc = -errno;
+	if (syscall(SYS_landlock_add_rule, l->fd, RULE_NET_PORT, &rule, 0) < 0)
+		l->rc = -errno;
 }
 
 /* True if the configuration's further paths and calls are for this kind. */
@@ -213,17 +204,15 @@ static int unconfined(int rc, const char *what, const char *key)
 /* l->fd is -1 if there is to be none. */
 static int make_ruleset(struct landlock *l, const struct sandbox *s, const struct conf *conf)
 {
-	struct rules rules = { l, 0 };
-
 	*l = (struct landlock){ .fd = -1 };
 	if (!conf->sandbox.landlock || landlock_abi() == 0)
 		return 0;
-	rules.rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
-	if (rules.rc == 0)
-		sandbox_paths(conf, s->paths, allow, &rules);
-	if (rules.rc == 0 && takes_more(s) && !conf->sandbox.network && l->abi >= ABI_NET)
-		sandbox_proxies(conf, allow_port, &rules);
-	return unconfined(rules.rc, "Landlock", "sandbox { landlock = off }");
+	l->rc = landlock_new(l, takes_more(s) && conf->sandbox.network);
+	if (l->rc == 0)
+		sandbox_paths(conf, s->paths, allow, l);
+	if (l->rc == 0 && takes_more(s) && !conf->sandbox.network && l->abi >= ABI_NET)
+		sandbox_proxies(conf, allow_port, l);
+	return unconfined(l->rc, "Landlock", "sandbox { landlock = off }");
 }
 
 static int enter_seccomp(const struct sandbox *s, const struct conf *conf)
