@@ -97,36 +97,31 @@ static bool has_writers(const struct site *site, const struct site_upload *u)
 	return site_location(site, slice_str(path))->writers;
 }
 
-static void check_uploads(const struct site *site, conf_fault_fn *warn, void *ctx)
+static void check_uploads(const struct site *site, struct conf_faults *warnings)
 {
-	char text[256];
-
 	for (const struct site_upload *u = site->uploads; u != site->uploads + site->nuploads;
 		u++) {
 		if (has_writers(site, u))
 			continue;
-		snprintf(text, sizeof(text),
+		conf_fault(warnings, &u->at,
 			"upload-dir refuses all uploads: set auth-basic-file, allow or "
 			"allow-subject for %.*s, or upload-public = true",
 			(int)(u->url.n < 100 ? u->url.n : 100), u->url.p);
-		warn(ctx, &u->at, text);
 	}
 }
 
 /* A worker has all of them open, and files and connections use the rest. */
-static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ctx)
+static void check_roots(const struct resources *r, struct conf_faults *warnings)
 {
 	unsigned n = r->trees.files.nroots;
 	struct rlimit limit;
-	char text[256];
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || n < sandbox_fewer(limit.rlim_max) / 2)
 		return;
-	snprintf(text, sizeof(text),
+	conf_fault(warnings, &(struct conf_pos){ 0 },
 		"%u roots need as many descriptors in each worker, of at most %ju: raise "
 		"RLIMIT_NOFILE (LimitNOFILE= of a unit)",
 		n, (uintmax_t)sandbox_fewer(limit.rlim_max));
-	warn(ctx, &(struct conf_pos){ 0 }, text);
 }
 
 /*
@@ -138,8 +133,7 @@ static void check_roots(const struct resources *r, conf_fault_fn *warn, void *ct
 enum { LIMIT_S = 5, REFUSED_MAX = 5 }; /* a file system that hangs must not block a reload */
 
 struct user_access {
-	conf_fault_fn *warn;
-	void *ctx;
+	struct conf_faults *warnings;
 	const char *users; /* the last checked password file */
 	unsigned nrefused;
 };
@@ -150,10 +144,8 @@ static void user_told(const struct user_access *u, const struct conf_pos *at, co
 	const char *why = error == EXDEV   ? "a symbolic link leads out of root"
 			  : error == ELOOP ? "a symbolic link is not followed"
 					   : strerror(error);
-	char text[1024];
 
-	snprintf(text, sizeof(text), "%s \"%.400s\": %s: %s", key, path, why, means);
-	u->warn(u->ctx, at, text);
+	conf_fault(u->warnings, at, "%s \"%.400s\": %s: %s", key, path, why, means);
 }
 
 static void user_root(const struct user_access *u, const char *root, const struct conf_pos *at)
@@ -187,12 +179,11 @@ static void user_beneath(const struct user_access *u, const struct conf_server *
 static void user_refused(void *ctx, unsigned line, struct slice user, const char *why)
 {
 	struct user_access *u = ctx;
-	char text[512];
 
-	snprintf(text, sizeof(text), "\"%.*s\" is refused: %s (make a new hash: openssl passwd -6)",
-		(int)(user.n < 64 ? user.n : 64), user.p, why);
 	if (u->nrefused++ < REFUSED_MAX)
-		u->warn(u->ctx, &(struct conf_pos){ .file = u->users, .line = line }, text);
+		conf_fault(u->warnings, &(struct conf_pos){ .file = u->users, .line = line },
+			"\"%.*s\" is refused: %s (make a new hash: openssl passwd -6)",
+			(int)(user.n < 64 ? user.n : 64), user.p, why);
 }
 
 /* root: of the fallback. */
@@ -260,13 +251,13 @@ static void user_handler(
 }
 
 /*
- * Calls warn once per problem, from a child process, whose output must not need the caller's
+ * Reports each problem once, from a child process, whose output must not need the caller's
  * memory; blocks until that is done, a few seconds at most.
  */
 static void user_access_check(
-	const struct conf *conf, const struct privs *privs, conf_fault_fn *warn, void *ctx)
+	const struct conf *conf, const struct privs *privs, struct conf_faults *warnings)
 {
-	struct user_access u = { .warn = warn, .ctx = ctx };
+	struct user_access u = { .warnings = warnings };
 	pid_t pid = fork();
 	int status = 0;
 
@@ -283,7 +274,8 @@ static void user_access_check(
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		warn(ctx, &(struct conf_pos){ 0 }, "files were not checked: a file system hangs");
+		conf_fault(warnings, &(struct conf_pos){ 0 },
+			"files were not checked: a file system hangs");
 }
 
 void gen_resources_check(
@@ -295,12 +287,12 @@ void gen_resources_check(
 	certs_check(&r->certs, conf, clock_wall().tv_sec, &warnings);
 	client_cas_check(&r->client_cas, conf, clock_wall().tv_sec, &warnings);
 	cache_room_check(conf, warn, ctx);
-	user_access_check(conf, &r->privs, warn, ctx);
+	user_access_check(conf, &r->privs, &warnings);
 	for (unsigned i = 0; i < r->sites->n; i++) {
 		site_locations_warn(&r->sites->v[i], &warnings);
-		check_uploads(&r->sites->v[i], warn, ctx);
+		check_uploads(&r->sites->v[i], &warnings);
 	}
-	check_roots(r, warn, ctx);
+	check_roots(r, &warnings);
 }
 
 void gen_resources_expire(struct resources *r, conf_fault_fn *warn)
