@@ -68,7 +68,6 @@ void reload_finish(struct master *m, bool ok)
 	if (health_has(m, BOARD_HEALTH_DRAINED))
 		status_add(&m->outcome.next, "health check still fails: drained");
 	notify_ready(text);
-	m->outcome.next.generation = m->current->number;
 	outcome_end(m, ok);
 	if (m->phase != MASTER_PART)
 		master_go(m, MASTER_SERVE);

@@ -234,6 +234,7 @@ void outcome_begin(struct master *m)
 void outcome_end(struct master *m, bool ok)
 {
 	m->outcome.next.request = m->outcome.last.running;
+	m->outcome.next.generation = m->current->number;
 	m->outcome.next.ok = ok;
 	m->outcome.next.drained = (board_health(m->shared.board) & BOARD_HEALTH_DRAINED) != 0;
 	memcpy(m->outcome.next.gone, m->outcome.last.gone, sizeof(m->outcome.next.gone));
@@ -351,6 +352,5 @@ void health_drain(struct master *m, bool drained)
 			flags_text(board_health_words, others, words));
 		status_add(&m->outcome.next, text);
 	}
-	m->outcome.next.generation = m->current->number;
 	outcome_end(m, true);
 }

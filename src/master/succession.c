@@ -119,7 +119,6 @@ static void on_failed(struct upgrade *u, const char *why)
 	log_error("upgrade failed; process %d keeps serving", (int)getpid());
 	m->outcome.next.upgrade = m->outcome.last.running;
 	m->outcome.next.upgraded = false;
-	m->outcome.next.generation = m->current->number;
 	outcome_end(m, false);
 	master_go(m, MASTER_SERVE);
 }
