@@ -179,7 +179,7 @@ int master_run(const struct conf_override *ov, const struct program *program)
 	sig_fini(&m.sig, &m.loop);
 	loop_fini(&m.loop);
 	log_tick(true);
-	supervise_no_lines();
+	supervise_lines(NULL);
 	board_free(&m.shared.board);
 	bus_free(&m.shared.bus);
 	tally_free(&m.shared.tally);

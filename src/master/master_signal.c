@@ -128,9 +128,7 @@ void master_signal(struct master *m, int signo)
 	if (signo == SIGUSR1) {
 		LIST_EACH(struct gen, g, node, &m->gens.all) {
 			logs_reopen(&g->logs);
-			GEN_FOREACH(c, g)
-				if (c->pid != 0)
-					child_send(c, DUE_LOGS);
+			gen_send(g, CHILD_ERROR_LOG | CHILD_ACCESS_LOGS, DUE_LOGS);
 		}
 		log_notice("logs reopened");
 		return;

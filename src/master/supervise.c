@@ -155,13 +155,7 @@ static void tell_line(enum log_level level, const char *message)
 void supervise_lines(struct board_lines *ring)
 {
 	own_lines = ring;
-	log_tell(tell_line);
-}
-
-void supervise_no_lines(void)
-{
-	log_tell(NULL);
-	own_lines = NULL;
+	log_tell(ring != NULL ? tell_line : NULL);
 }
 
 /* Untrusted: an invalid level, or a text without an end, must do no harm. */

@@ -9,6 +9,5 @@
 
 extern const struct child_ops supervise_ops;
 
-/* Puts the last warnings and errors, of the master and its processes, into ring. */
+/* Puts the last warnings and errors, of the master and its processes, into ring; NULL: no more. */
 void supervise_lines(struct board_lines *ring);
-void supervise_no_lines(void);
