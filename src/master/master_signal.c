@@ -50,7 +50,7 @@ static const struct {
 	unsigned in;
 	void (*grant)(struct master *m);
 } wishes[MASTER_WISHES] = {
-#define MASTER_WISH(name, in, grant, help) { in, grant },
+#define MASTER_WISH(name, signo, in, grant, help) { in, grant },
 #include "master/master_wish.def"
 };
 
@@ -76,28 +76,14 @@ void master_signal_init(struct master *m)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-/* MASTER_WISHES: none. SIGRTMIN is not constant. */
+/* MASTER_WISHES: none. A terminal sends SIGINT. */
 static enum master_wish wish_of(int signo)
 {
-	if (signo == MASTER_SIGNAL_DRAIN)
-		return WISH_DRAIN;
-	if (signo == MASTER_SIGNAL_UNDRAIN)
-		return WISH_UNDRAIN;
-	switch (signo) {
-	case SIGHUP:
-		return WISH_RELOAD;
-	case SIGUSR2:
-		return WISH_UPGRADE;
-	case SIGQUIT:
-		return WISH_QUIT;
-	case SIGPWR:
-		return WISH_YIELD;
-	case SIGTERM:
-	case SIGINT:
-		return WISH_STOP;
-	default:
-		return MASTER_WISHES;
-	}
+	enum master_wish wish = 0;
+
+	while (wish < MASTER_WISHES && signo != master_wish_signal(wish))
+		wish++;
+	return signo == SIGINT ? WISH_STOP : wish;
 }
 
 void master_signal_set(sigset_t *set)

@@ -1,7 +1,8 @@
-/* master_state: the table of the master's phases, and the one function that writes m->phase. */
+/* master_state: the tables of the master's phases, and of the signals of its wishes. */
 #include "master/master_state.h"
 
 #include "base/log.h"
+#include "master/master_signal.h"
 
 const struct states master_phases = {
 	.of = "master",
@@ -28,4 +29,15 @@ bool master_is_leaving(const struct master *m)
 bool master_is_alone(const struct master *m)
 {
 	return m->phase == MASTER_SERVE || (m->phase == MASTER_PART && m->starting == NULL);
+}
+
+int master_wish_signal(enum master_wish wish)
+{
+	/* SIGRTMIN is not constant. */
+	const int signals[MASTER_WISHES] = {
+#define MASTER_WISH(name, signo, in, grant, help) signo,
+#include "master/master_wish.def"
+	};
+
+	return signals[wish];
 }

@@ -19,7 +19,7 @@ enum master_phase {
 };
 
 enum master_wish {
-#define MASTER_WISH(name, in, grant, help) WISH_##name,
+#define MASTER_WISH(name, signo, in, grant, help) WISH_##name,
 #include "master/master_wish.def"
 	MASTER_WISHES
 };
@@ -91,6 +91,9 @@ struct master {
 };
 
 extern const struct states master_phases;
+
+/* The signal that asks for it. */
+int master_wish_signal(enum master_wish wish);
 
 /* Takes the step. Back at SERVE, waiting wishes are granted when the event batch is over. */
 void master_go(struct master *m, enum master_phase phase);

@@ -146,14 +146,6 @@ static void on_gone(struct upgrade *u, const char *name)
 	}
 }
 
-static int signal_of(enum master_wish wish)
-{
-	return wish == WISH_RELOAD    ? SIGHUP
-	       : wish == WISH_UPGRADE ? SIGUSR2
-	       : wish == WISH_DRAIN   ? MASTER_SIGNAL_DRAIN
-				      : MASTER_SIGNAL_UNDRAIN;
-}
-
 /* Takes wishes pending in the kernel: they will not be read here any more. */
 static void take_pending(struct master *m)
 {
@@ -163,10 +155,10 @@ static void take_pending(struct master *m)
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < WISHES; i++)
-		sigaddset(&set, signal_of(passed_on[i]));
+		sigaddset(&set, master_wish_signal(passed_on[i]));
 	while ((signo = sigtimedwait(&set, NULL, &now)) > 0)
 		for (size_t i = 0; i < WISHES; i++)
-			if (signo == signal_of(passed_on[i]))
+			if (signo == master_wish_signal(passed_on[i]))
 				m->wish.asked |= 1u << passed_on[i];
 }
 
@@ -185,7 +177,7 @@ static void say_bye(struct master *m)
 	log_warn("upgrade: process %d missed the final message", (int)m->upgrade.pid);
 	for (size_t i = 0; i < WISHES; i++)
 		if (wished >> i & 1)
-			upgrade_signal(&m->upgrade, signal_of(passed_on[i]));
+			upgrade_signal(&m->upgrade, master_wish_signal(passed_on[i]));
 }
 
 /* MAINPID before the final message: the service manager accepts messages only from this process. */
