@@ -325,39 +325,29 @@ static struct worker_listener listener_of(const struct gen *g, unsigned i, int k
 	};
 }
 
-/* A worker has only the listener if the acceptor accepts from it. */
-static unsigned worker_listeners(const struct gen *g, unsigned slot, struct worker_listener *out)
+/*
+ * A listener that the acceptor accepts from: it has all sockets, a worker none. All workers share
+ * the one socket of a unix address; others are distributed.
+ */
+static unsigned find_listeners(const struct child *c, struct worker_listener *out)
 {
-	unsigned n = 0;
+	const struct gen *g = c->gen;
+	bool acceptor = c->kind->gets & CHILD_INBOXES;
+	unsigned n = 0, places = acceptor ? 1 : g->nworkers;
 
-	H2D_ASSERT(slot < g->nworkers);
+	H2D_ASSERT(c->slot < places);
 	for (unsigned i = 0; i < g->conf->nlistens; i++) {
 		const struct sockets_entry *e = g->sockets[i];
+		bool for_all = accepts_for_all(g, &g->conf->listens[i]);
 
-		if (e == NULL)
+		if (e == NULL || (acceptor && !for_all))
 			continue;
-		if (accepts_for_all(g, &g->conf->listens[i])) {
+		if (for_all && !acceptor) {
 			out[n++] = listener_of(g, i, -1);
 			continue;
 		}
-		/* All workers share the one socket of a unix address; others are distributed. */
-		for (unsigned k = slot; k < count_slots(g, e);
-			k += e->listener.shared ? e->listener.nslots : g->nworkers)
-			out[n++] = listener_of(g, i, (int)k);
-	}
-	return n;
-}
-
-static unsigned acceptor_listeners(const struct gen *g, struct worker_listener *out)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < g->conf->nlistens; i++) {
-		const struct sockets_entry *e = g->sockets[i];
-
-		if (e == NULL || !accepts_for_all(g, &g->conf->listens[i]))
-			continue;
-		for (unsigned k = 0; k < (e->listener.shared ? 1 : count_slots(g, e)); k++)
+		for (unsigned k = c->slot; k < count_slots(g, e);
+			k += e->listener.shared ? e->listener.nslots : places)
 			out[n++] = listener_of(g, i, (int)k);
 	}
 	return n;
@@ -373,10 +363,8 @@ struct worker_listener *gen_listeners(const struct child *c, unsigned *n)
 		max += g->sockets[i] != NULL ? g->sockets[i]->listener.nslots : 0;
 	out = calloc(max, sizeof(*out));
 	*n = 0;
-	if (out != NULL && c->kind->gets & CHILD_INBOXES)
-		*n = acceptor_listeners(g, out);
-	else if (out != NULL && c->kind->gets & CHILD_LISTENERS)
-		*n = worker_listeners(g, c->slot, out);
+	if (out != NULL && c->kind->gets & (CHILD_INBOXES | CHILD_LISTENERS))
+		*n = find_listeners(c, out);
 	return out;
 }
 
