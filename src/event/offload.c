@@ -32,11 +32,9 @@ struct line {
 struct hand {
 	struct offload *offload;
 	pthread_t thread;
-	bool busy;
-	enum job_class class;
-	const void *volume;
-	unsigned ticks; /* since the job began */
-	bool late;      /* no longer counted in running */
+	const struct job *job; /* NULL: none */
+	unsigned ticks;        /* since it began */
+	bool late;             /* no longer counted in running */
 };
 
 struct offload {
@@ -74,9 +72,9 @@ static bool held_back(const struct offload *o, const struct job *j)
 	if (o->late == 0 || j->volume == NULL)
 		return false;
 	for (unsigned i = 0; i < o->started; i++) {
-		const struct hand *h = &o->hands[i];
+		const struct job *other = o->hands[i].job;
 
-		busy += h->busy && h->class == j->class && h->volume == j->volume;
+		busy += other != NULL && other->class == j->class && other->volume == j->volume;
 	}
 	return busy >= o->lines[j->class].max;
 }
@@ -117,9 +115,7 @@ static struct job *offload_take(struct offload *o, struct hand *h)
 		l->queued--;
 		l->running++;
 		j->queued = false;
-		h->busy = true;
-		h->class = j->class;
-		h->volume = j->volume;
+		h->job = j;
 		h->ticks = 0;
 		return j;
 	}
@@ -132,7 +128,7 @@ static bool put_back(struct offload *o, struct hand *h, struct job *j)
 	struct line *l = &o->lines[j->class];
 	bool first = list_empty(&o->done);
 
-	h->busy = false;
+	h->job = NULL;
 	if (h->late) {
 		h->late = false;
 		o->late--;
@@ -244,13 +240,13 @@ static void on_tick(struct timer *t)
 	for (unsigned i = 0; i < o->started; i++) {
 		struct hand *h = &o->hands[i];
 
-		if (h->busy && !h->late && h->volume != NULL && ++h->ticks > LATE_TICKS &&
-			o->late < OFFLOAD_LATE_MAX) {
+		if (h->job != NULL && !h->late && h->job->volume != NULL &&
+			++h->ticks > LATE_TICKS && o->late < OFFLOAD_LATE_MAX) {
 			/* Makes way: it may wait for ever. */
 			h->late = true;
 			o->late++;
 			o->running--;
-			o->lines[h->class].running--;
+			o->lines[h->job->class].running--;
 			pthread_cond_broadcast(&o->wake);
 		}
 	}
