@@ -333,12 +333,9 @@ static void meet(struct scan *s, const struct dirent *e)
 		return;
 	memcpy(path, s->dir->path, at);
 	memcpy(path + at, e->d_name, n + 1);
-	if (e->d_type == DT_DIR) {
-		strcpy(path + at + n, "/");
-		meet_dir(s, slice_of(path, at + n + 1));
-		return;
-	}
-	if (fstatat(dirfd(s->stream), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	st.st_mode = DTTOIF(e->d_type);
+	if (e->d_type != DT_DIR &&
+		fstatat(dirfd(s->stream), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	if (S_ISDIR(st.st_mode)) {
 		strcpy(path + at + n, "/");

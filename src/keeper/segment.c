@@ -171,10 +171,19 @@ static uint64_t end_of(const struct segment *g, size_t n)
 	return n > 0 ? segment_room(g->used) : 0;
 }
 
-/* Gives the n bytes at s->open's end to b. */
-static void place(struct segments *s, struct segment_body *b, uint64_t at, size_t n)
+/* Writes n bytes to the end of a segment with room for them. 0, or -errno. */
+static int append(struct segments *s, const void *data, size_t n, bool moving)
+{
+	int rc = make_room(s, n, moving);
+
+	return rc == 0 ? memfd_write(s->open->fd, data, n, (off_t)end_of(s->open, n)) : rc;
+}
+
+/* Gives the n appended bytes to b. */
+static void place(struct segments *s, struct segment_body *b, size_t n)
 {
 	struct segment *g = s->open;
+	uint64_t at = end_of(g, n);
 
 	b->segment = g;
 	b->at = (uint32_t)at;
@@ -191,22 +200,17 @@ int segments_put(struct segments *s, const void *data, size_t n, const struct et
 	struct segment_body **out)
 {
 	struct segment_body *b;
-	uint64_t at;
 	int rc;
 
 	H2D_ASSERT(etag->n == IMAGE_ETAG);
-	rc = make_room(s, n, false);
-	if (rc < 0)
-		return rc;
-	at = end_of(s->open, n);
-	rc = memfd_write(s->open->fd, data, n, (off_t)at);
+	rc = append(s, data, n, false);
 	if (rc < 0)
 		return rc;
 	b = malloc(sizeof(*b));
 	if (b == NULL)
 		return -ENOMEM;
 	memcpy(b->etag, etag->text, IMAGE_ETAG);
-	place(s, b, at, n);
+	place(s, b, n);
 	*out = b;
 	return 0;
 }
@@ -261,19 +265,14 @@ static struct segment *worst(const struct segments *s, uint64_t moved)
 static int move(struct segments *s, struct segment *g, void *buf, struct pause *pause)
 {
 	LIST_EACH(struct segment_body, b, node, &g->bodies) {
-		uint64_t at;
 		int rc = segments_read(b, buf);
 
 		if (rc == 0)
-			rc = make_room(s, b->n, true);
-		if (rc < 0)
-			return rc;
-		at = end_of(s->open, b->n);
-		rc = memfd_write(s->open->fd, buf, b->n, (off_t)at);
+			rc = append(s, buf, b->n, true);
 		if (rc < 0)
 			return rc;
 		take_out(b);
-		place(s, b, at, b->n);
+		place(s, b, b->n);
 		pause_step(pause);
 	}
 	free_unused(s, g);
