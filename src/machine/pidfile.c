@@ -130,23 +130,18 @@ pid_t pidfile_holder(const char *path)
 	char text[16] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *end;
-	ssize_t n;
+	ssize_t n = 0;
 	long pid;
+	int rc;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
-		close(fd);
-		return 0;
-	}
-	if (errno != EWOULDBLOCK) {
-		int rc = -errno;
-
-		close(fd);
-		return rc;
-	}
-	n = read(fd, text, sizeof(text) - 1);
+	rc = flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : -errno;
+	if (rc == -EWOULDBLOCK)
+		n = read(fd, text, sizeof(text) - 1);
 	close(fd);
+	if (rc != -EWOULDBLOCK)
+		return rc;
 	if (n <= 0)
 		return -EINVAL;
 	pid = strtol(text, &end, 10);
