@@ -165,10 +165,8 @@ static bool have_room(struct access_log *log)
 	if (!log->full)
 		access_log_flush(log);
 	log->full = log->len > BUFFER - ACCESS_LINE_MAX;
-	if (log->full) {
-		timer_disarm(&log->loop->wheel, &log->timer);
+	if (log->full)
 		timer_arm(&log->loop->wheel, &log->timer, clock_ms() + FULL_MS);
-	}
 	return !log->full;
 }
 
