@@ -41,12 +41,13 @@ void child_go(struct child *c, enum child_state state)
 	STATES_STEP(&child_states, c->state, state);
 }
 
-void child_name(const struct child *c, char *buf, size_t size)
+const char *child_name(const struct child *c, char buf[CHILD_NAME])
 {
 	if (c->kind->numbered)
-		snprintf(buf, size, "%s %u", c->kind->name, c->slot);
+		snprintf(buf, CHILD_NAME, "%s %u", c->kind->name, c->slot);
 	else
-		snprintf(buf, size, "%s", c->kind->name);
+		snprintf(buf, CHILD_NAME, "%s", c->kind->name);
+	return buf;
 }
 
 /* --- messages to it --------------------------------------------------------------------------- */

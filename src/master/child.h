@@ -182,8 +182,12 @@ void child_go(struct child *c, enum child_state state);
 
 void child_init(struct child *c, const struct child_env *env);
 
-/* "worker 0", "keeper". */
-void child_name(const struct child *c, char *buf, size_t size);
+/* "worker 0", "keeper". Returns buf. */
+enum { CHILD_NAME = 32 };
+const char *child_name(const struct child *c, char buf[CHILD_NAME]);
+
+/* child_name() as an argument of a call; the text lives until the end of the block around it. */
+#define CHILD_NAME(c) child_name((c), (char[CHILD_NAME]){ 0 })
 
 /* Starts c's process. 0, or -errno. */
 int child_start(struct child *c);

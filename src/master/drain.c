@@ -46,17 +46,15 @@ static void drain_arm(struct gen *g, uint64_t at)
 static void on_deadline(struct timer *t)
 {
 	struct gen *g = LIST_ENTRY(t, struct gen, deadline);
-	char who[32];
 
 	if (g->unborn) {
 		g->unborn = false;
 		GEN_FOREACH(c, g) {
 			if (!is_unborn(c))
 				continue;
-			child_name(c, who, sizeof(who));
 			log_warn("%s (process %d, generation %u) ignored SIGTERM while starting; "
 				 "killing it",
-				who, (int)c->pid, g->number);
+				CHILD_NAME(c), (int)c->pid, g->number);
 			child_kill(c, SIGKILL);
 		}
 		drain_arm(g, g->until);

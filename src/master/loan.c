@@ -141,13 +141,10 @@ static bool lend(const struct child *from, struct child *to)
 
 static void loan_say(const struct child *from, const char *whom)
 {
-	char who[32];
-
-	child_name(from, who, sizeof(who));
 	if (from->state == CHILD_FULL)
-		log_peer(LEVEL_INFO, "%s is full; %s from its sockets", who, whom);
+		log_peer(LEVEL_INFO, "%s is full; %s from its sockets", CHILD_NAME(from), whom);
 	else
-		log_notice("%s %s; %s from its sockets", who,
+		log_notice("%s %s; %s from its sockets", CHILD_NAME(from),
 			from->state == CHILD_EMPTY ? "has no process" : "hangs", whom);
 }
 
@@ -171,12 +168,11 @@ static void go_on(struct loan *l)
 static void offer_to_neighbour(const struct child *from)
 {
 	struct child *to = find_neighbour(from->gen, from);
-	char whom[32], text[64];
+	char text[64];
 
 	if (to == NULL || !lend(from, to))
 		return;
-	child_name(to, whom, sizeof(whom));
-	snprintf(text, sizeof(text), "%s accepts", whom);
+	snprintf(text, sizeof(text), "%s accepts", CHILD_NAME(to));
 	loan_say(from, text);
 }
 

@@ -260,11 +260,9 @@ static _Noreturn void child_main(const struct child *c, int ctl)
 {
 	const struct gen *g = c->gen;
 	bool has_keys = c->kind->gets & CHILD_KEYS;
-	char who[32];
 
-	child_name(c, who, sizeof(who));
 	sig_reset();
-	log_who(who);
+	log_who(CHILD_NAME(c));
 	log_forget();
 	ctl_lines_to(ctl);
 	log_to(g->logs.error);

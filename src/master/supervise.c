@@ -40,9 +40,9 @@ static void on_up(struct child *c)
 static void obituary(const struct child *c, pid_t pid, int status)
 {
 	enum log_level level = LEVEL_NOTICE;
-	char who[32], how[128];
+	const char *who = CHILD_NAME(c);
+	char how[128];
 
-	child_name(c, who, sizeof(who));
 	reap_describe(status, how, sizeof(how));
 	if (c->board != NULL && c->board->words[0] != '\0')
 		log_alert("%s (process %d) crashed: %.*s", who, (int)pid, BOARD_WORDS - 1,
@@ -63,11 +63,10 @@ static void obituary(const struct child *c, pid_t pid, int status)
 
 static void fail_start(struct child *c, int status)
 {
-	char who[32], why[192], how[128];
+	char why[192], how[128];
 
-	child_name(c, who, sizeof(who));
 	reap_describe(status, how, sizeof(how));
-	snprintf(why, sizeof(why), "%s %s during the start", who, how);
+	snprintf(why, sizeof(why), "%s %s during the start", CHILD_NAME(c), how);
 	reload_fail(c->gen, why);
 }
 
@@ -166,7 +165,7 @@ static void take_line(struct board_lines *ring, const struct child *c, const str
 
 	if (msg->arg <= LEVEL_WARN)
 		line.level = (uint32_t)msg->arg;
-	child_name(c, line.who, sizeof(line.who));
+	snprintf(line.who, sizeof(line.who), "%s", CHILD_NAME(c));
 	snprintf(text, sizeof(text), "%.*s", CTL_LINE_SIZE - 1, msg->line);
 	add_line(ring, &line, text);
 }
@@ -220,13 +219,10 @@ static void send_again(struct child *c, uint64_t types)
 /* Neighbours accept for it while they have room. One that hangs is lent already. */
 static void set_full(struct child *c, bool full)
 {
-	char who[32];
-
 	if (c->state != (full ? CHILD_UP : CHILD_FULL) && !(full && c->state == CHILD_STILL))
 		return;
-	child_name(c, who, sizeof(who));
 	if (!full)
-		log_peer(LEVEL_INFO, "%s has room again", who);
+		log_peer(LEVEL_INFO, "%s has room again", CHILD_NAME(c));
 	child_go(c, full ? CHILD_FULL : CHILD_UP);
 	loan_offer(c->gen);
 }

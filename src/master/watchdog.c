@@ -40,10 +40,7 @@ enum watchdog_step watchdog_look(struct watchdog *w, uint64_t ticks, unsigned li
 
 static void end_stuck(struct child *c, unsigned limit)
 {
-	char who[32];
-
-	child_name(c, who, sizeof(who));
-	log_error("%s (process %d) hung for %u s; killing it", who, (int)c->pid, limit);
+	log_error("%s (process %d) hung for %u s; killing it", CHILD_NAME(c), (int)c->pid, limit);
 	child_go(c, CHILD_STUCK);
 	board_count(&c->gen->master->shared.board->head, BOARD_COUNT_watchdog_struck);
 	loan_offer(c->gen);
@@ -54,13 +51,12 @@ static void end_stuck(struct child *c, unsigned limit)
 static void steer(struct child *c)
 {
 	bool still = c->watchdog.silent >= STEER_AFTER;
-	char who[32];
 
 	if (c->state != (still ? CHILD_UP : CHILD_STILL))
 		return;
 	child_go(c, still ? CHILD_STILL : CHILD_UP);
-	child_name(c, who, sizeof(who));
-	log_notice("%s (process %d) %s", who, (int)c->pid, still ? "hangs" : "runs again");
+	log_notice(
+		"%s (process %d) %s", CHILD_NAME(c), (int)c->pid, still ? "hangs" : "runs again");
 }
 
 /* False: c cannot be killed. */
@@ -68,7 +64,6 @@ static bool look_at(struct child *c)
 {
 	unsigned limit = (unsigned)c->gen->conf->worker_watchdog;
 	enum watchdog_step step;
-	char who[32];
 
 	/* A start has its own limit; a kind that never ticks is not checked. */
 	if (c->state == CHILD_EMPTY || c->state == CHILD_START ||
@@ -90,9 +85,8 @@ static bool look_at(struct child *c)
 	case WATCHDOG_BEYOND:
 		break;
 	}
-	child_name(c, who, sizeof(who));
 	if (c->watchdog.silent == limit + BEYOND_AFTER)
-		log_error("%s (process %d) survives SIGKILL", who, (int)c->pid);
+		log_error("%s (process %d) survives SIGKILL", CHILD_NAME(c), (int)c->pid);
 	return false;
 }
 
