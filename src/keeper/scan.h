@@ -23,8 +23,8 @@ struct warm_start {
 	struct image_index index;
 	int fds[IMAGE_FDS + IMAGE_SEGMENTS]; /* -1: closed, or the store's */
 	int nfds;
-	struct segment *segments[IMAGE_SEGMENTS]; /* in the store; NULL: not yet needed */
-	bool refused[IMAGE_SEGMENTS];
+	struct segment
+		*segments[IMAGE_SEGMENTS]; /* in the store; NULL: not yet needed, or refused */
 	uint32_t *roots; /* per root of ours: the index of theirs plus one, 0: none */
 	unsigned nwarm;
 };

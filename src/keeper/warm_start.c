@@ -69,18 +69,14 @@ static struct segment_body *take_body(struct warm_start *a, const struct image_b
 {
 	uint32_t i = from->segment;
 
-	if (a->refused[i])
-		return NULL;
-	if (a->segments[i] == NULL) {
+	if (a->fds[IMAGE_FDS + i] >= 0) {
 		a->segments[i] = segments_take_over(a->store, a->fds[IMAGE_FDS + i], from->n);
 		a->fds[IMAGE_FDS + i] = -1;
-		a->refused[i] = a->segments[i] == NULL;
-		if (a->refused[i])
-			return NULL;
 		/* A segment must stay while it may be requested. */
-		segment_hold(a->segments[i]);
+		if (a->segments[i] != NULL)
+			segment_hold(a->segments[i]);
 	}
-	return segments_take_body(a->segments[i], from);
+	return a->segments[i] != NULL ? segments_take_body(a->segments[i], from) : NULL;
 }
 
 static void take_variants(struct warm_start *a, struct catalog *c, struct catalog_file *f,
