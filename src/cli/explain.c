@@ -181,11 +181,6 @@ static int set_peer(struct explain *e)
 	return explain_fail(e, text, "the client address must be IPv4, IPv6 or \"unix\"");
 }
 
-static bool covers(const struct http_conn *conn, struct slice host)
-{
-	return tls_cert_covers(conn->certificate, host);
-}
-
 /* Takes the certificate for the URL's name; addresses have none (RFC 6066, 3). */
 static int set_certificate(struct explain *e)
 {
@@ -204,7 +199,7 @@ static int set_certificate(struct explain *e)
 		return explain_fail(
 			e, "no server has this name, and reject-handshake refuses it", NULL);
 	e->conn.certificate = cert != NULL ? cert : tls->first;
-	e->conn.covers = covers;
+	e->conn.covers = tls_cert_covers;
 	if (tls->ask != NULL)
 		e->conn.client_ca = tls->ask(tls->owner, name);
 	return 0;

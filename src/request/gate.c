@@ -256,7 +256,8 @@ static bool is_uncovered(const struct h2d_req *req)
 	const struct http_conn *conn = req->conn;
 
 	return !req->site->is_default && req->site->certificate != conn->certificate &&
-	       conn->covers != NULL && !conn->covers(conn, authority_host(req->authority));
+	       conn->covers != NULL &&
+	       !conn->covers(conn->certificate, authority_host(req->authority));
 }
 
 /* Or that block trusts other authorities for clients: the handshake used another name, and its

@@ -120,9 +120,9 @@ struct http_conn {
 	 * net/transport.h); none if that was refused. */
 	const struct tls_client_ca *client_ca;
 	const char *client_subject, *client_refused;
-	/* True if the certificate of this connection covers host. NULL: it covers all. */
-	bool (*covers)(const struct http_conn *conn, struct slice host);
-	void *owner; /* for covers() */
+	/* True if the certificate covers host, when a request is for another site than its own.
+	 * NULL: it covers all. */
+	bool (*covers)(const struct tls_cert *certificate, struct slice host);
 	struct http_timeouts timeouts;
 	struct pace_conn *pace;    /* content sent to it (request/pace.h); NULL in tests */
 	struct place_share *files; /* its share of the files that may be open; NULL in tests */

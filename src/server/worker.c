@@ -34,12 +34,6 @@ enum {
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* For requests to another site than the one of the certificate. */
-static bool covers(const struct http_conn *conn, struct slice host)
-{
-	return tls_cert_covers(conn->certificate, host);
-}
-
 /* For the acceptor. */
 static void show_load(const struct worker *w)
 {
@@ -91,7 +85,7 @@ static void worker_take(struct dispatch_host *host, int fd, const struct addr *p
 						   ? &from->conf->redirect_to_https_at
 						   : NULL,
 			    .https_port = (uint16_t)from->conf->https_port,
-			    .covers = from->tls != NULL ? covers : NULL,
+			    .covers = from->tls != NULL ? tls_cert_covers : NULL,
 			    .timeouts = timeouts_of(&from->conf->timeouts),
 		    },
 		    from->conf->proxy_protocol) < 0) {

@@ -66,11 +66,11 @@ UNIT_TEARDOWN(teardown)
 	auth_queue_free(&env.auth_queue);
 }
 
-static bool covers(const struct http_conn *c, struct slice host)
+static bool covers(const struct tls_cert *c, struct slice host)
 {
 	static char text[100];
 
-	ck_assert_ptr_eq(c, &conn);
+	ck_assert_ptr_eq(c, conn.certificate);
 	snprintf(text, sizeof(text), "%.*s", SLICE_ARG(host));
 	host_asked = text;
 	return covered;
