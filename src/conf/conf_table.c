@@ -11,18 +11,12 @@
 #define ROW(of, in, ...)   ANY_ROW(of, in, false, __VA_ARGS__)
 #define SCOPE_ROW(of, ...) ANY_ROW(of, scope., true, __VA_ARGS__)
 #define IS(of, other)      __builtin_types_compatible_p(struct of, struct other)
-#define HOSTS(of, at) \
-	((IS(of, conf_server) && (at == offsetof(struct conf_server, root) || \
-					 at == offsetof(struct conf_server, log.access_log))) || \
-		(IS(of, conf_server_tls) && \
-			(at == offsetof(struct conf_server_tls, pairs.certificate) || \
-				at == offsetof(struct conf_server_tls, pairs.certificate_key))))
 #define ANY_ROW(of, in, scoped_, name_, member_, type_, dflt_, min_, max_, choices_, ...) \
 	{ \
 		.name = name_, \
 		.type = CONF_TYPE_##type_, \
 		.scoped = scoped_, \
-		.hosts = HOSTS(of, offsetof(struct of, in member_)), \
+		.of_server = IS(of, conf_server) || IS(of, conf_server_tls), \
 		.size = sizeof(CONF_C_##type_), \
 		.member = offsetof(struct of, in member_), \
 		.at = offsetof(struct of, in member_##_at), \

@@ -40,7 +40,8 @@ struct conf_row {
 	enum conf_type type;
 	bool scoped; /* inherited from outer sections: of struct conf_scope, or a listener's timeout
 		      */
-	bool hosts;  /* CONF_HOST is allowed in it: some keys of a server */
+	bool hosts;  /* CONF_HOST is allowed in it, if of_server */
+	bool of_server; /* of a server or its section tls */
 	enum conf_access access;
 	size_t size;       /* of the member */
 	size_t member, at; /* offsets in the section's struct */

@@ -302,7 +302,7 @@ static bool holds_host(const struct conf_row *row, const struct conf_value *v)
 
 	for (unsigned i = 0; i < v->list.n; i++)
 		any |= strstr(v->list.v[i], CONF_HOST) != NULL;
-	return any && !row->hosts;
+	return any && !(row->hosts && row->of_server);
 }
 
 static void set_null(const struct conf_row *row, void *obj)
