@@ -116,14 +116,18 @@ static unsigned codings(const struct trees *t)
 	return set;
 }
 
-/* The path of a directory below a root, "" if the root is in it. Counted first, then kept. */
+/* The path of a directory below a root, "" if the root is in it. */
 static void add_upload(struct trees *t, unsigned root, struct slice rest)
 {
 	struct doc_root *r = &t->roots[root];
+	struct slice *v =
+		arena_grow(&t->memory, (void *)(uintptr_t)r->uploads, r->nuploads, sizeof(*v));
 
-	if (r->uploads != NULL)
-		t->uploads[r->uploads - t->uploads + r->nuploads] = rest;
-	r->nuploads++;
+	t->oom |= v == NULL;
+	if (v == NULL)
+		return;
+	v[r->nuploads++] = rest;
+	r->uploads = v;
 }
 
 /* A root may contain the directory of another server's uploads, or be in it. */
@@ -206,7 +210,6 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 {
 	const struct prefix_index *folders = &t->files.uploads;
 	struct prefix_index roots;
-	unsigned n = 0;
 
 	if (!index_folders(t, conf))
 		return false;
@@ -217,19 +220,7 @@ static bool number_uploads(struct trees *t, const struct conf *conf)
 		return false;
 	for (unsigned i = 0; i < folders->n; i++)
 		add_uploads(t, &roots, folders->v[i].prefix);
-	for (unsigned i = 0; i < t->files.nroots; i++)
-		n += t->roots[i].nuploads;
-	t->uploads = room(t, n, sizeof(*t->uploads));
-	if (t->uploads == NULL)
-		return false;
-	for (unsigned i = t->files.nroots; i-- > 0;) {
-		n -= t->roots[i].nuploads;
-		t->roots[i].nuploads = 0;
-		t->roots[i].uploads = t->uploads + n;
-	}
-	for (unsigned i = 0; i < folders->n; i++)
-		add_uploads(t, &roots, folders->v[i].prefix);
-	return true;
+	return !t->oom;
 }
 
 static void trees_room(struct trees *t, const struct conf *conf)

@@ -17,7 +17,6 @@ struct trees {
 	unsigned *of_server;      /* per server block: the number of its root */
 	unsigned **of_location;   /* per location of a server block: the number of its root */
 	struct mime_types *types; /* per server block */
-	struct slice *uploads;    /* the memory of each root's directories of uploads */
 	struct arena memory;      /* of all of this but numbers and files.escapes */
 	struct name_map numbers;  /* by path: the last root with it, plus 1 */
 	unsigned *before;         /* per root: the one before with its path, plus 1 */
