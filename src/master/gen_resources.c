@@ -77,8 +77,7 @@ int gen_resources_init(
 			conf, &r->trees, &r->certs, r->client_cas.of_server, &r->memory, &faults);
 	if (r->sites == NULL)
 		return -1;
-	certs_choose(&r->certs, r->sites);
-	client_cas_use(&r->client_cas, r->certs.tls);
+	certs_choose(&r->certs, &r->client_cas, r->sites);
 	return faults.n == 0 ? 0 : -1;
 }
 

@@ -158,12 +158,18 @@ static const struct tls_cert *of_name(const void *owner, struct slice name)
 	return site != NULL ? site->certificate : NULL;
 }
 
-void certs_choose(struct certs *c, const struct sites *sites)
+static const struct tls_client_ca *client_ca_of_name(const void *owner, struct slice name)
+{
+	return sites_find(owner, name)->client_ca;
+}
+
+void certs_choose(struct certs *c, const struct client_cas *cas, const struct sites *sites)
 {
 	if (c->tls == NULL)
 		return;
 	c->tls->owner = sites;
 	c->tls->choose = of_name;
+	c->tls->ask = cas->any ? client_ca_of_name : NULL;
 }
 
 const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n)
@@ -357,20 +363,6 @@ void client_cas_init(struct client_cas *c, const struct conf *conf, struct conf_
 		c->of_server[i] = ca;
 		c->any |= ca != NULL;
 	}
-}
-
-static const struct tls_client_ca *client_cas_of_name(const void *owner, struct slice name)
-{
-	const struct sites *sites = owner;
-	const struct site *site = sites_named(sites, name);
-
-	return site != NULL ? site->client_ca : sites->v[sites->fallback].client_ca;
-}
-
-void client_cas_use(const struct client_cas *c, struct tls_ctx *tls)
-{
-	if (tls != NULL && c->any)
-		tls->ask = client_cas_of_name;
 }
 
 /* The first listener that takes requests for all server blocks without asking for certificates;

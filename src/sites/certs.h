@@ -10,6 +10,8 @@
 #include "rules/site.h"
 #include "tls/tls_ctx.h"
 
+struct client_cas; /* below */
+
 /* A certificate, or several for the same names, and its first section. */
 struct certs_entry {
 	struct tls_cert *cert;
@@ -33,8 +35,9 @@ struct certs {
  */
 void certs_init(struct certs *c, const struct conf *conf, struct conf_faults *faults);
 
-/* Makes a client get the certificate of the site that it names. sites outlives c. */
-void certs_choose(struct certs *c, const struct sites *sites);
+/* Makes a client get the certificate of the site that it names, and be asked for its own by the
+ * authorities of that site; for other names by those of the default one. sites outlives c. */
+void certs_choose(struct certs *c, const struct client_cas *cas, const struct sites *sites);
 
 /* The expiries of a server block's certificates; *n 0: none. c owns them. */
 const struct site_expiry *certs_expiries(const struct certs *c, unsigned server, unsigned *n);
@@ -75,10 +78,6 @@ struct client_cas {
 /* Loads all of them, also of blocks that request none. Each fault is at the line of its file;
  * client_cas_fini() is due either way. */
 void client_cas_init(struct client_cas *c, const struct conf *conf, struct conf_faults *faults);
-
-/* Makes handshakes of tls (NULL: none) use the authorities of the named site, for other names of
- * the default one. tls has the sites. */
-void client_cas_use(const struct client_cas *c, struct tls_ctx *tls);
 
 /* Warns of a list of e that is too old, or missing: once, until none is. */
 void client_cas_check_lists(struct client_cas_entry *e, int64_t now, struct conf_faults *warnings);
