@@ -72,22 +72,13 @@ static bool look_at(struct child *c)
 	step = watchdog_look(
 		&c->watchdog, c->board != NULL ? BOARD_LOAD(c->board->ticks) : c->ticks, limit);
 	steer(c);
-	switch (step) {
-	case WATCHDOG_FINE:
-	case WATCHDOG_WAIT:
-		return true;
-	case WATCHDOG_STUCK:
+	if (step == WATCHDOG_STUCK)
 		end_stuck(c, limit);
-		return true;
-	case WATCHDOG_KILL:
+	if (step == WATCHDOG_KILL)
 		child_kill(c, SIGKILL);
-		return true;
-	case WATCHDOG_BEYOND:
-		break;
-	}
-	if (c->watchdog.silent == limit + BEYOND_AFTER)
+	if (step == WATCHDOG_BEYOND && c->watchdog.silent == limit + BEYOND_AFTER)
 		log_error("%s (process %d) survives SIGKILL", CHILD_NAME(c), (int)c->pid);
-	return false;
+	return step != WATCHDOG_BEYOND;
 }
 
 void watchdog_second(struct master *m)
