@@ -452,7 +452,6 @@ static struct archive *create(struct h2d_req *req, struct files *f, enum archive
 	a->reader.got = got;
 	a->reader.let_go = let_go;
 	a->reader.key = (struct listing_key){
-		.root = tree->root,
 		.path = req->path.p,
 		.action = "",
 		.view.find = "",

@@ -26,8 +26,7 @@ struct walk {
 	const struct job *job;
 	struct archive_list *list;
 	int root;
-	unsigned of; /* the entry of the directory that is read */
-	DIR *dir;
+	unsigned of;         /* the entry of the directory that is read */
 	size_t npath;        /* of the directory's path */
 	char path[PATH_MAX]; /* of the directory, or of what is looked at in it */
 	int64_t began_ns;
@@ -203,15 +202,18 @@ static bool stat_link(const struct walk *w, struct slice path, struct stat *st)
 	return rc == 0;
 }
 
-static int look_at(struct walk *w, const char *name)
+static int look_at(void *ctx, int at, const char *name)
 {
+	struct walk *w = ctx;
 	size_t n = strlen(name);
 	struct slice path = slice_of(w->path, w->npath + n);
 	struct stat st;
 	bool link, dir;
 
+	if (job_unwanted(w->job))
+		return -ECANCELED;
 	if (path_hidden_name(slice_of(name, n)) ||
-		fstatat(dirfd(w->dir), name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return 0;
 	if (path.n + 2 > sizeof(w->path)) {
 		w->list->left_out++;
@@ -230,7 +232,7 @@ static int look_at(struct walk *w, const char *name)
 	if (w->key->site->hides && site_hides(site_location(w->key->site, path), path))
 		return 0;
 	if (!demand_opens(w->key->site, w->key->open, path) || (!dir && is_taken(w->key, path)) ||
-		faccessat(dirfd(w->dir), name, dir ? R_OK | X_OK : R_OK, 0) < 0 ||
+		faccessat(at, name, dir ? R_OK | X_OK : R_OK, 0) < 0 ||
 		(link && dir && is_circle(w, &st))) {
 		w->list->left_out++;
 		return 0;
@@ -247,34 +249,12 @@ static int by_name(const void *a, const void *b, void *names)
 
 /* --- directories ------------------------------------------------------------------------------ */
 
-static int read_entries(struct walk *w)
-{
-	unsigned first = w->list->n;
-	const struct dirent *e;
-	int rc = 0;
-
-	while (rc == 0) {
-		if (job_unwanted(w->job))
-			return -ECANCELED;
-		errno = 0;
-		e = readdir(w->dir);
-		if (e == NULL)
-			break;
-		rc = look_at(w, e->d_name);
-	}
-	if (rc == 0)
-		rc = -errno;
-	if (w->list->n > first)
-		qsort_r(w->list->v + first, w->list->n - first, sizeof(*w->list->v), by_name,
-			w->list->names.p);
-	return rc;
-}
-
 /* The directory of entry i; its entries become the last ones. */
 static int read_directory(struct walk *w, unsigned i)
 {
 	char path[ARCHIVE_PATH];
 	struct slice at = archive_list_path(w->list, i, slice_str(w->key->path), path);
+	unsigned first = w->list->n;
 	struct stat st;
 	int fd, rc;
 
@@ -285,15 +265,17 @@ static int read_directory(struct walk *w, unsigned i)
 	memcpy(w->path, at.p, at.n);
 	w->path[at.n] = '\0';
 	fd = beneath_open(w->root, w->path, links_of(w, at));
-	w->dir = fd >= 0 ? beneath_list(fd) : NULL;
-	if (w->dir == NULL)
-		return fd < 0 ? fd : -errno;
-	rc = fstat(fd, &st) < 0 ? -errno : 0;
-	if (rc == 0) {
-		set_facts(w, &w->list->v[i], &st);
-		rc = read_entries(w);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		rc = fd < 0 ? fd : -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
 	}
-	closedir(w->dir);
+	set_facts(w, &w->list->v[i], &st);
+	rc = beneath_each_in(fd, look_at, w);
+	if (w->list->n > first)
+		qsort_r(w->list->v + first, w->list->n - first, sizeof(*w->list->v), by_name,
+			w->list->names.p);
 	return rc;
 }
 
@@ -391,7 +373,7 @@ int archive_list_make(const struct listing_key *key, const struct job *j, struct
 		return -ENOMEM;
 	*w = (struct walk){ .key = key, .job = j, .list = l, .settled = true };
 	w->began_ns = file_id_clock_ns();
-	w->root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->root = open(key->tree->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = w->root >= 0 ? walk(w) : -errno;
 	if (rc == 0)
 		rc = lay_out(l, key);

@@ -40,7 +40,6 @@ struct listing {
 	size_t promised;  /* the last result of ready(), not emitted yet */
 	char *kept;       /* the promised bytes, while the text is away */
 	struct etag etag; /* of the replied text */
-	char path[]; /* NUL-terminated, as are root, the form's action and the query after it */
 };
 
 static struct listing *listing_of(struct listing_reader *r)
@@ -103,7 +102,6 @@ static void listing_close(struct body *b)
 
 	listing_text_leave(&l->reader);
 	free(l->kept);
-	free(l);
 }
 
 static const struct body_ops listing_ops = {
@@ -214,7 +212,7 @@ static void got(struct listing_reader *r, int result)
 			result != 0 || !slice_eq(etag_slice(&l->etag), etag_slice(&r->text->etag));
 		req_resume(l->req);
 	} else if (result != 0) {
-		listing_refuse(l->req, "listing", l->path, result);
+		listing_refuse(l->req, "listing", l->reader.key.path, result);
 	} else {
 		l->etag = r->text->etag;
 		reply_listing(l->req, l);
@@ -266,28 +264,28 @@ static struct slice public_path(struct h2d_req *req, struct slice path)
 }
 
 /*
- * The action of the form in a listing of path, relative to it, in req's arena. n 0: no form: path
- * is not the directory of uploads, no client may write there, or not this address; or memory is
- * out.
+ * The action of the form in a listing of path, relative to it, in req's arena. "": no form: path is
+ * not the directory of uploads, no client may write there, or not this address; or memory is out.
  */
-static struct slice form_action(struct h2d_req *req, struct slice path)
+static const char *form_action(struct h2d_req *req, struct slice path)
 {
-	static const struct slice up = SLICE_LIT("../"), nowhere;
+	static const struct slice up = SLICE_LIT("../");
 	unsigned n = segments(path);
-	struct slice to;
+	struct slice to = public_path(req, path);
 	char *text, *at;
 
-	to = public_path(req, path);
 	if (to.n == 0 || !may_write(req, path, to))
-		return nowhere;
+		return "";
 	to = path_encode(to, &req->arena);
 	text = at = arena_alloc(&req->arena, n * up.n + to.n);
 	if (to.p == NULL || text == NULL)
-		return nowhere;
+		return "";
 	while (n-- > 0)
 		at = (char *)memcpy(at, up.p, up.n) + up.n;
+	/* Without its first slash, in place of which is the NUL. */
 	memcpy(at, to.p + 1, to.n - 1);
-	return slice_of(text, (size_t)(at - text) + to.n - 1);
+	at[to.n - 1] = '\0';
+	return text;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -304,37 +302,31 @@ static bool may_show_readme(const struct h2d_req *req, struct slice path)
 	return true;
 }
 
-static struct listing *create_listing(struct h2d_req *req, struct listings *all, const char *root,
-	struct slice path, unsigned links)
+/* In req's arena. */
+static struct listing *create_listing(struct h2d_req *req, struct listings *all,
+	const struct doc_root *tree, struct slice path, unsigned links)
 {
 	bool json = accept_weight(req->fields, req->nfields, SLICE("application/json")) >
 		    accept_weight(req->fields, req->nfields, SLICE("text/html"));
-	size_t nroot = strlen(root) + 1;
-	struct slice action = json ? slice_of("", 0) : form_action(req, path);
-	struct listing *l =
-		calloc(1, sizeof(*l) + path.n + 1 + nroot + action.n + 1 + req->query.n + 1);
+	struct listing *l = arena_zalloc(&req->arena, sizeof(*l));
+	struct slice own = arena_dup(&req->arena, path);
+	char *query = arena_printf(&req->arena, "%.*s", SLICE_ARG(req->query));
 	/* A client that accepts none of them gets the page without a coding. */
 	enum coding coding =
 		coding_choose(req->fields, req->nfields, site_codings(req->location, all->codings));
-	char *query;
 
-	if (l == NULL)
+	if (l == NULL || own.p == NULL || query == NULL)
 		return NULL;
 	l->all = all;
 	l->req = req;
-	memcpy(l->path, path.p, path.n);
-	query = l->path + path.n + 1 + nroot + action.n + 1;
-	if (req->query.n > 0)
-		memcpy(query, req->query.p, req->query.n);
 	list_init(&l->reader.node);
 	l->reader.conn = req->conn;
 	l->reader.got = got;
 	l->reader.let_go = let_go;
 	l->reader.key = (struct listing_key){
-		.root = memcpy(l->path + path.n + 1, root, nroot),
-		.path = l->path,
-		.action = action.n > 0 ? memcpy(l->path + path.n + 1 + nroot, action.p, action.n)
-				       : "",
+		.tree = tree,
+		.path = own.p,
+		.action = json ? "" : form_action(req, path),
 		.spelled = site_spelling_matters(req->site, path),
 		.links = links,
 		.location = req->location,
@@ -347,11 +339,11 @@ static struct listing *create_listing(struct h2d_req *req, struct listings *all,
 	return l;
 }
 
-void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
-	unsigned links)
+void listing_reply(struct h2d_req *req, struct listings *all, const struct doc_root *tree,
+	struct slice path, unsigned links)
 {
 	struct body *b = &req->reply.body;
-	struct listing *l = create_listing(req, all, root, path, links);
+	struct listing *l = create_listing(req, all, tree, path, links);
 	int rc;
 
 	H2D_ASSERT(path.n > 0 && path.p[0] == '/' && path.p[path.n - 1] == '/');
@@ -363,5 +355,5 @@ void listing_reply(struct h2d_req *req, struct listings *all, const char *root, 
 	*b = (struct body){ .ops = &listing_ops, .req = req, .src = l };
 	rc = listing_text_ask(all, &l->reader);
 	if (rc < 0)
-		listing_refuse(req, "listing", l->path, rc);
+		listing_refuse(req, "listing", l->reader.key.path, rc);
 }

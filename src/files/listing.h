@@ -10,6 +10,7 @@
 #include "files/archive.h"
 #include "files/listing_page.h"
 #include "http/coding.h"
+#include "image/doc_root.h"
 #include "image/etag.h"
 #include "request/req.h"
 
@@ -40,7 +41,8 @@ struct listings {
 
 /* The key of a listing; equal keys give equal texts. */
 struct listing_key {
-	const char *root, *path;         /* path below root, "/dir/" */
+	const struct doc_root *tree;
+	const char *path;                /* below its root, "/dir/" */
 	const char *action;              /* action of its form for uploads; "": none */
 	const struct location *location; /* the directory's: hides entries */
 	unsigned spelled;                /* segments of path whose spelling is checked */
@@ -55,7 +57,6 @@ struct listing_key {
 	const char *open;
 	const struct site *site;
 	const struct route_table *routes; /* NULL: none */
-	const struct doc_root *tree;
 };
 
 struct listing_text {
@@ -107,13 +108,13 @@ void listing_text_leave(struct listing_reader *r);
 int listing_make(struct listing_text *t);
 
 /*
- * Answers req with the directory path, which begins and ends with "/", below root; both are copied.
+ * Answers req with the directory path, which begins and ends with "/", of tree; it is copied.
  * As HTML or JSON by accept, in a coding by accept-encoding, in the order that the query asks for;
  * with an entity tag, and conditions that go with it. 404, 403 or 503 if it cannot be read. The
  * reply comes later. all outlives the request. links: BENEATH_LEAVE, BENEATH_NO_LINKS, or 0.
  */
-void listing_reply(struct h2d_req *req, struct listings *all, const char *root, struct slice path,
-	unsigned links);
+void listing_reply(struct h2d_req *req, struct listings *all, const struct doc_root *tree,
+	struct slice path, unsigned links);
 
 /* Answers req with the error of its directory path that could not be read as what: 404, 403 or
  * 503. */

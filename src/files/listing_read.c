@@ -2,7 +2,6 @@
  * listing_read: reads the visible entries of a directory, and makes the text of them. Runs in
  * threads: touches only its arguments. See listing.h.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@ enum {
 struct reading {
 	const struct listing_key *key;
 	int root;
-	DIR *dir;
 	unsigned room;
 	const struct job *job;
 	struct listing_page *page;
@@ -47,9 +45,9 @@ static int stat_link(const struct reading *r, const char *name, struct stat *st)
 }
 
 /* True if name would be served; stores its facts. */
-static bool look_at_entry(const struct reading *r, const char *name, struct stat *st)
+static bool look_at_entry(const struct reading *r, int at, const char *name, struct stat *st)
 {
-	if (fstatat(dirfd(r->dir), name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+	if (fstatat(at, name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
 		return false;
 	if (S_ISLNK(st->st_mode) && stat_link(r, name, st) < 0)
 		return false;
@@ -83,31 +81,20 @@ static int add_entry(struct reading *r, const char *name, const struct stat *st)
 	return 0;
 }
 
-static int read_entries(struct reading *r)
+/* 1: the page is full. */
+static int read_entry(void *ctx, int at, const char *name)
 {
-	const struct dirent *e;
+	struct reading *r = ctx;
 	struct stat st;
-	int rc = 0;
 
-	while (rc == 0) {
-		if (job_unwanted(r->job))
-			return -ECANCELED;
-		errno = 0;
-		e = readdir(r->dir);
-		if (e == NULL)
-			return -errno;
-		if (path_hidden_name(slice_str(e->d_name)) ||
-			site_hides_name(r->key->location, slice_str(e->d_name)) ||
-			strcasestr(e->d_name, r->key->view.find) == NULL ||
-			!look_at_entry(r, e->d_name, &st))
-			continue;
-		if (r->page->n == LISTING_ENTRIES_MAX) {
-			r->page->cut = true;
-			return 0;
-		}
-		rc = add_entry(r, e->d_name, &st);
-	}
-	return rc;
+	if (job_unwanted(r->job))
+		return -ECANCELED;
+	if (path_hidden_name(slice_str(name)) ||
+		site_hides_name(r->key->location, slice_str(name)) ||
+		strcasestr(name, r->key->view.find) == NULL || !look_at_entry(r, at, name, &st))
+		return 0;
+	r->page->cut = r->page->n == LISTING_ENTRIES_MAX;
+	return r->page->cut ? 1 : add_entry(r, name, &st);
 }
 
 /* Reads a text, or no part of it. */
@@ -127,7 +114,7 @@ static void read_text(struct reading *r, int fd)
 }
 
 /* Reads the first of these that exists. No link: its target may have other rules. */
-static void read_readme(struct reading *r)
+static void read_readme(struct reading *r, int dir)
 {
 	static const char *const names[] = { "README", "README.md", "README.txt", "readme.md",
 		"readme.txt" };
@@ -137,7 +124,7 @@ static void read_readme(struct reading *r)
 		struct stat st;
 
 		if (!site_hides_name(r->key->location, slice_str(names[i])))
-			fd = beneath_open_file(dirfd(r->dir), names[i], BENEATH_NO_LINK, &st);
+			fd = beneath_open_file(dir, names[i], BENEATH_NO_LINK, &st);
 	}
 	if (fd < 0)
 		return;
@@ -151,22 +138,19 @@ static int read_dir(const struct listing_key *key, const struct job *j, struct l
 	struct reading r = { .key = key, .page = page, .job = j };
 	int fd, rc;
 
-	r.root = open(key->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r.root = open(key->tree->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r.root < 0)
 		return -errno;
 	fd = beneath_open(r.root, key->path, key->links);
-	r.dir = fd >= 0 ? beneath_list(fd) : NULL;
-	rc = fd < 0 ? fd : r.dir == NULL ? -errno : 0;
-	if (rc == 0) {
-		rc = spelling_check(r.root, key->path, key->spelled, key->links);
-		if (rc == 0)
-			rc = read_entries(&r);
-		if (rc == 0 && key->readme)
-			read_readme(&r);
-		closedir(r.dir);
-	}
+	rc = fd >= 0 ? spelling_check(r.root, key->path, key->spelled, key->links) : fd;
+	if (rc == 0 && key->readme)
+		read_readme(&r, fd);
+	if (rc == 0)
+		rc = beneath_each_in(fd, read_entry, &r);
+	else if (fd >= 0)
+		close(fd);
 	close(r.root);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static void unread(struct listing_page *page)

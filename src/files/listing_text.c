@@ -135,7 +135,7 @@ static void text_made(struct job *j)
 
 static bool same_key(const struct listing_key *a, const struct listing_key *b)
 {
-	return strcmp(a->root, b->root) == 0 && strcmp(a->path, b->path) == 0 &&
+	return a->tree == b->tree && strcmp(a->path, b->path) == 0 &&
 	       strcmp(a->action, b->action) == 0 && a->location == b->location &&
 	       a->view.sort == b->view.sort && a->view.descending == b->view.descending &&
 	       a->view.page == b->view.page && strcmp(a->view.find, b->view.find) == 0 &&
@@ -166,10 +166,9 @@ static struct listing_text *find_text(struct listings *all, const struct listing
 static struct listing_text *create_text(struct listings *all, const struct listing_reader *r)
 {
 	const struct listing_key *key = &r->key;
-	size_t npath = strlen(key->path) + 1, nroot = strlen(key->root) + 1;
-	size_t naction = strlen(key->action) + 1, nopen = strlen(key->open) + 1;
-	size_t nfind = strlen(key->view.find) + 1;
-	struct listing_text *t = calloc(1, sizeof(*t) + npath + nroot + naction + nopen + nfind);
+	size_t npath = strlen(key->path) + 1, naction = strlen(key->action) + 1;
+	size_t nopen = strlen(key->open) + 1, nfind = strlen(key->view.find) + 1;
+	struct listing_text *t = calloc(1, sizeof(*t) + npath + naction + nopen + nfind);
 
 	if (t == NULL)
 		return NULL;
@@ -177,15 +176,14 @@ static struct listing_text *create_text(struct listings *all, const struct listi
 	list_init(&t->readers);
 	t->key = *key;
 	t->key.path = memcpy(t->path, key->path, npath);
-	t->key.root = memcpy(t->path + npath, key->root, nroot);
-	t->key.action = memcpy(t->path + npath + nroot, key->action, naction);
-	t->key.open = memcpy(t->path + npath + nroot + naction, key->open, nopen);
-	t->key.view.find = memcpy(t->path + npath + nroot + naction + nopen, key->view.find, nfind);
+	t->key.action = memcpy(t->path + npath, key->action, naction);
+	t->key.open = memcpy(t->path + npath + naction, key->open, nopen);
+	t->key.view.find = memcpy(t->path + npath + naction + nopen, key->view.find, nfind);
 	t->job = (struct job){ .work = make_text,
 		.done = text_made,
 		.class = JOB_LISTING,
 		.owner = r->conn,
-		.volume = t->key.root };
+		.volume = key->tree->root };
 	list_append(&all->wanted, &t->node);
 	return t;
 }

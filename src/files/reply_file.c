@@ -263,8 +263,8 @@ static void no_index(struct file_reply *a)
 	if (req->location->autoindex && a->tree == H2D_DOCUMENT_ROOT && a->page_status == 0) {
 		TRACE_STEP(a->req, AUTOINDEX, TRACE_AT(req->location, autoindex),
 			"lists the directory");
-		listing_reply(a->req, &a->files->listings, a->files->roots[a->root].root, a->path,
-			a->links);
+		listing_reply(
+			a->req, &a->files->listings, &a->files->roots[a->root], a->path, a->links);
 	} else
 		nothing_there(a);
 }

@@ -5,6 +5,8 @@
  */
 #include "image/beneath.h"
 
+#include "base/slice.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -158,15 +160,14 @@ DIR *beneath_list(int fd)
 	return dir;
 }
 
-int beneath_each(int at, const char *name, beneath_one *one, void *ctx)
+int beneath_each_in(int fd, beneath_one *one, void *ctx)
 {
-	int fd = beneath_open(at, name, BENEATH_DIR | BENEATH_SAME_MOUNT | BENEATH_NO_LINKS);
-	DIR *dir = fd >= 0 ? beneath_list(fd) : NULL;
+	DIR *dir = beneath_list(fd);
 	const struct dirent *e;
 	int rc = 0;
 
 	if (dir == NULL)
-		return fd < 0 ? fd : -errno;
+		return -errno;
 	while (rc == 0) {
 		errno = 0;
 		e = readdir(dir);
@@ -179,6 +180,13 @@ int beneath_each(int at, const char *name, beneath_one *one, void *ctx)
 	}
 	closedir(dir);
 	return rc;
+}
+
+int beneath_each(int at, const char *name, beneath_one *one, void *ctx)
+{
+	int fd = beneath_open(at, name, BENEATH_DIR | BENEATH_SAME_MOUNT | BENEATH_NO_LINKS);
+
+	return fd >= 0 ? beneath_each_in(fd, one, ctx) : fd;
 }
 
 /* A directory's comparison of names: unknown; by bytes; by bytes without the flag for another way;
@@ -246,25 +254,21 @@ static int other_case_is_there(int root, char *path, size_t at, unsigned flags)
 	return fd == -EAGAIN && (flags & BENEATH_CACHED) ? -EAGAIN : fd != -ENOENT;
 }
 
+static int is_name(void *ctx, int at, const char *name)
+{
+	const struct slice *wanted = ctx;
+
+	(void)at;
+	return slice_eq(*wanted, slice_str(name));
+}
+
 /* Takes fd. */
 static int find_name(int fd, const char *name, size_t n)
 {
-	const struct dirent *e;
-	DIR *dir = beneath_list(fd);
-	int rc = -ENOENT;
+	struct slice wanted = slice_of(name, n);
+	int rc = beneath_each_in(fd, is_name, &wanted);
 
-	if (dir == NULL)
-		return -errno;
-	do {
-		errno = 0;
-		e = readdir(dir);
-		if (e == NULL && errno != 0)
-			rc = -errno;
-		else if (e != NULL && strlen(e->d_name) == n && memcmp(e->d_name, name, n) == 0)
-			rc = 0;
-	} while (e != NULL && rc != 0);
-	closedir(dir);
-	return rc;
+	return rc > 0 ? 0 : rc < 0 ? rc : -ENOENT;
 }
 
 /*

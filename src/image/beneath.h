@@ -50,9 +50,10 @@ void beneath_refresh(int root, const char *path, bool itself);
  */
 DIR *beneath_list(int fd);
 
-/* Calls one for each name in the directory name of the directory at, through no link, until one
- * returns not 0: that result, 0, or -errno. */
+/* Calls one for each name in the directory of fd, which it takes, or in the directory name of the
+ * directory at, through no link, until one returns not 0: that result, 0, or -errno. */
 typedef int beneath_one(void *ctx, int at, const char *name);
+int beneath_each_in(int fd, beneath_one *one, void *ctx);
 int beneath_each(int at, const char *name, beneath_one *one, void *ctx);
 
 /* The kind of fd's file system; may block. */
