@@ -4,7 +4,7 @@
 
 #include "http/field.h"
 
-enum { LINE, LINE_LF, HEAD, LENGTH, CHUNKED, TRAILERS, TO_END, OVER };
+enum { LINE, LINE_LF, HEAD, CONTENT, CHUNKED, TRAILERS, OVER };
 
 enum { NAMED_MAX = 1024 }; /* bytes of header names in Connection */
 
@@ -113,58 +113,41 @@ static void drop_named(struct response *r)
 	r->nfields = kept;
 }
 
-static enum response_found final_head(struct response *r)
+/* The framing of what follows. NULL, or the fault. */
+static const char *head_ends(struct response *r)
 {
 	const struct h1_head *head = &r->head;
+	bool switches = r->status == 101;
 
-	r->length = head->length;
+	if (head->chunked && head->length != BODY_UNKNOWN)
+		return "content-length with transfer-encoding";
+	if (head->chunked && (r->http10 || r->status < 200 || r->status == 204))
+		return "transfer-encoding where none may be";
+	if (switches && !r->of_upgrade)
+		return "101 that was not asked for";
+	if (switches && (!head->upgrades || head->upgrade.n == 0))
+		return "101 without upgrade";
+	if (r->named.n > 0)
+		drop_named(r);
+	r->upgrade = head->upgrade;
+	r->length = switches ? BODY_UNKNOWN : head->length;
 	r->keep = !head->close && (!r->http10 || head->keep_alive);
+	if (r->status < 200 && !switches) {
+		r->state = LINE;
+		return ++r->interims > RESPONSE_INTERIMS_MAX ? "too many interim responses" : NULL;
+	}
 	if (r->of_head || r->status == 204 || r->status == 304) {
 		if (!r->of_head || r->status == 204)
 			r->length = 0;
 		r->state = OVER;
 	} else if (head->chunked) {
 		r->state = CHUNKED;
-	} else if (head->length != BODY_UNKNOWN) {
-		r->chunk.size = head->length;
-		r->state = head->length > 0 ? LENGTH : OVER;
 	} else {
-		r->keep = false;
-		r->state = TO_END;
+		r->keep &= r->length != BODY_UNKNOWN;
+		r->chunk.size = r->length;
+		r->state = r->length > 0 ? CONTENT : OVER;
 	}
-	return RESPONSE_HEAD;
-}
-
-static enum response_found switching(struct response *r)
-{
-	if (!r->of_upgrade)
-		return response_refuse(r, "101 that was not asked for");
-	if (!r->head.upgrades || r->head.upgrade.n == 0)
-		return response_refuse(r, "101 without upgrade");
-	r->upgrade = r->head.upgrade;
-	r->length = BODY_UNKNOWN;
-	r->state = TO_END;
-	return RESPONSE_HEAD;
-}
-
-static enum response_found head_ends(struct response *r)
-{
-	const struct h1_head *head = &r->head;
-
-	if (head->chunked && head->length != BODY_UNKNOWN)
-		return response_refuse(r, "content-length with transfer-encoding");
-	if (head->chunked && (r->http10 || r->status < 200 || r->status == 204))
-		return response_refuse(r, "transfer-encoding where none may be");
-	if (r->named.n > 0)
-		drop_named(r);
-	if (r->status >= 200)
-		return final_head(r);
-	if (r->status == 101)
-		return switching(r);
-	if (++r->interims > RESPONSE_INTERIMS_MAX)
-		return response_refuse(r, "too many interim responses");
-	r->state = LINE;
-	return RESPONSE_HEAD;
+	return NULL;
 }
 
 /* NULL, or the fault. */
@@ -194,10 +177,14 @@ static enum response_found take_section(
 						 : take_trailer(r, p->name, p->value);
 			break;
 		case H1_END:
-			if (r->state == HEAD)
-				return head_ends(r);
-			r->state = OVER;
-			return RESPONSE_END;
+			if (r->state == TRAILERS) {
+				r->state = OVER;
+				return RESPONSE_END;
+			}
+			fault = head_ends(r);
+			if (fault == NULL)
+				return RESPONSE_HEAD;
+			break;
 		default:
 			fault = p->err->text;
 		}
@@ -232,13 +219,11 @@ static enum response_found take_bytes(
 
 	if (n == 0)
 		return RESPONSE_MORE;
-	if (r->state == LENGTH) {
-		if (n > r->chunk.size)
-			n = (size_t)r->chunk.size;
-		r->chunk.size -= n;
-		if (r->chunk.size == 0)
-			r->state = OVER;
-	}
+	if (n > r->chunk.size)
+		n = (size_t)r->chunk.size;
+	r->chunk.size -= n;
+	if (r->chunk.size == 0)
+		r->state = OVER;
 	*piece = slice_of(*data, n);
 	*data += n;
 	return RESPONSE_DATA;
@@ -249,8 +234,7 @@ enum response_found response_next(
 {
 	r->seen |= *data < end;
 	switch (r->state) {
-	case LENGTH:
-	case TO_END:
+	case CONTENT:
 		return take_bytes(r, data, end, piece);
 	case CHUNKED:
 		return take_chunked(r, data, end, piece);
@@ -263,7 +247,7 @@ enum response_found response_next(
 
 enum response_found response_eof(struct response *r)
 {
-	if (r->state == TO_END || r->state == OVER) {
+	if (r->state == OVER || (r->state == CONTENT && r->length == BODY_UNKNOWN)) {
 		r->state = OVER;
 		return RESPONSE_END;
 	}
