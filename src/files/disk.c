@@ -62,8 +62,10 @@ struct disk_root *disk_root_look(const char *path, const struct disk_root *now)
 
 enum { TINY_KEEP = 64, SMALL_KEEP = 32, LARGE_KEEP = 8 };
 
-static void destroy(struct disk *d)
+static void destroy(struct ref *ref)
 {
+	struct disk *d = LIST_ENTRY(ref, struct disk, ref);
+
 	for (unsigned i = 0; i < d->ntrees; i++)
 		if (d->trees[i].root != NULL)
 			ref_put(&d->trees[i].root->ref);
@@ -103,6 +105,7 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 
 	if (d == NULL)
 		return NULL;
+	ref_init(&d->ref, destroy);
 	d->offload = o;
 	d->max_file_size = conf->max_file_size;
 	d->escapes = conf->escapes;
@@ -115,7 +118,7 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 	if (d->trees != NULL)
 		rc = open_roots(d, conf);
 	if (rc < 0) {
-		destroy(d);
+		disk_free(&d);
 		errno = -rc;
 		return NULL;
 	}
@@ -130,21 +133,7 @@ void disk_free(struct disk **dp)
 		return;
 	*dp = NULL;
 	H2D_ASSERT(d->waiting == 0);
-	d->ending = true;
-	if (d->live == 0)
-		destroy(d);
-}
-
-void disk_hold(struct disk *d)
-{
-	d->live++;
-}
-
-void disk_let_go(struct disk *d)
-{
-	d->live--;
-	if (d->ending && d->live == 0)
-		destroy(d);
+	ref_put(&d->ref);
 }
 
 struct disk_file *disk_file_new(
@@ -154,7 +143,7 @@ struct disk_file *disk_file_new(
 
 	if (f == NULL)
 		return NULL;
-	disk_hold(d);
+	ref_get(&d->ref);
 	f->disk = d;
 	f->req = req;
 	f->tree = &d->trees[root];
@@ -197,7 +186,7 @@ static void free_file(struct disk_file *f)
 	places_give(&d->places, &f->place);
 	free(f->escape);
 	free(f);
-	disk_let_go(d);
+	ref_put(&d->ref);
 }
 
 static void close_work(struct job *j)

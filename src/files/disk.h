@@ -69,7 +69,9 @@ struct disk_tree {
 	uint64_t looked_ms;     /* time of the look that found root */
 };
 
+/* The owner has a reference, and each file and upload: those need the places and the roots. */
 struct disk {
+	struct ref ref;
 	struct offload *offload;
 	uint64_t max_file_size; /* largest file whose entity tag is of its content */
 	struct disk_tree *trees;
@@ -78,11 +80,9 @@ struct disk {
 	struct escapes *escapes;
 	const struct prefix_index *uploads; /* directories of uploads, by their real paths */
 	struct places places;
-	struct disk_tag *tags; /* entity tags made; disk_etag.c's */
-	unsigned next_tag;     /* disk_etag.c's, too */
-	unsigned waiting;      /* files with a request */
-	unsigned live;         /* files in all */
-	bool ending;
+	struct disk_tag *tags;  /* entity tags made; disk_etag.c's */
+	unsigned next_tag;      /* disk_etag.c's, too */
+	unsigned waiting;       /* files with a request */
 	struct disk_warm *warm; /* DISK_WARM of them, or NULL; disk_body.c's */
 	uint32_t range_look;    /* selects the next bytes to look at; disk_body.c's */
 	bool range_told;        /* the log has the reason why no file is sent by sendfile */
@@ -186,10 +186,6 @@ struct disk *disk_new(struct loop *l, struct offload *o, const struct doc_roots 
 
 /* Called after the last request; completes when the last thread is done. */
 void disk_free(struct disk **d);
-
-/* Keeps it, its places and its roots until the other call; see disk_free(). */
-void disk_hold(struct disk *d);
-void disk_let_go(struct disk *d);
 
 /* For req; path is copied; the two functions and their context are the caller's. NULL when memory
  * is out. */

@@ -132,7 +132,7 @@ static struct store *new_store(struct h2d_req *req, const struct store_call *c)
 	s->plan = c->plan;
 	s->files = files;
 	s->disk = files->disk;
-	disk_hold(s->disk);
+	ref_get(&s->disk->ref);
 	s->tree = s->disk->trees[req->site->root].path;
 	s->root = s->disk->trees[req->site->root].root;
 	if (s->root != NULL)

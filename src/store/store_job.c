@@ -108,7 +108,7 @@ static void free_all(struct store *s)
 	places_give(&s->disk->places, &s->place);
 	if (s->holding != NULL)
 		holding_give(s->holding, s->account);
-	disk_let_go(s->disk);
+	ref_put(&s->disk->ref);
 	free(s->asked);
 	arena_reset(&s->arena);
 	free(s);

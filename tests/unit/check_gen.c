@@ -71,7 +71,7 @@ TEST(without_memory)
 	ck_assert_ptr_nonnull(g);
 	ck_assert_uint_eq(g->nchildren, 3);
 	gen_free(&g);
-	ck_assert_uint_gt(all, 20);
+	ck_assert_uint_gt(all, 10);
 	for (fail_at = 1; fail_at <= all; fail_at++) {
 		g = make();
 		/* Without memory for what is kept for later it does without. */
