@@ -1,14 +1,14 @@
 /*
- * coded: a source of content that reads another one and compresses its bytes. When the other one
- * has none for now, all that it gave is flushed, so that a stream of events arrives event by event.
+ * coded: a source of content that reads another one and compresses its bytes (compress-responses).
+ * When the other one has none for now, all that it gave is flushed, so that a stream of events
+ * arrives event by event.
  */
-#include "upstream/coded.h"
-
 #include "base/pool.h"
 #include "http/compress.h"
 #include "http/mime.h"
 #include "request/req_client.h"
 #include "share/account.h"
+#include "upstream/exchange.h"
 
 enum {
 	CODED_MAX = 32,     /* responses under way; each has a compressor (COMPRESS_NOW) */

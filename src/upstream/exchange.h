@@ -1,6 +1,7 @@
 /*
  * exchange: one request to an application and its response. ask.c makes the head of the request,
- * exchange.c sends it; proxy.c, the handler, takes the response.
+ * exchange.c sends it; proxy.c, the handler, takes the response; coded.c may
+ * compress it.
  */
 #pragma once
 
@@ -77,3 +78,10 @@ bool ask_passes(const struct exchange *x, const struct field *f, bool names);
 
 /* ask.c: true if all readers of the target find the location whose rules were met. */
 bool ask_may_pass(const struct h2d_req *req);
+
+/*
+ * coded.c: compresses the content of the reply, which is complete but for reply_send(), unless the
+ * location, the client or a header of the response forbids it, or the client's share of CODED_MAX
+ * is used up.
+ */
+void coded_begin(struct h2d_req *req, int status);

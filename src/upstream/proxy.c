@@ -12,7 +12,6 @@
 #include "base/pool.h"
 #include "request/req_client.h"
 #include "request/req_field.h"
-#include "upstream/coded.h"
 #include "upstream/exchange.h"
 
 enum { BUF_BYTES = 32 << 10, BUFS_KEPT = 32 };
