@@ -188,9 +188,6 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	f->roots = conf->roots;
 	f->nroots = conf->nroots;
 	f->codings = conf->codings;
-	f->charsets = calloc(conf->nroots + 1, sizeof(*f->charsets));
-	for (unsigned i = 0; f->charsets != NULL && i < conf->nroots; i++)
-		f->charsets[i] = slice_str(conf->roots[i].charset);
 	list_init(&f->mapping);
 	listings_init(&f->listings, o, conf->codings);
 	budget_init(&f->archives, ACCOUNT_ARCHIVES, ARCHIVES_MAX, ARCHIVES_LEAST, 1);
@@ -198,8 +195,6 @@ struct files *files_new(struct loop *l, struct offload *o, const struct doc_root
 	segment_maps_init(&f->segments, o);
 	f->segments.copied_max = ORPHAN_COPIES_MAX;
 	rc = doubt_client_init(&f->doubts, l);
-	if (rc == 0 && f->charsets == NULL)
-		rc = -ENOMEM;
 	if (rc == 0) {
 		f->disk = disk_new(l, o, conf);
 		rc = f->disk != NULL ? 0 : -errno;
@@ -300,6 +295,5 @@ void files_free(struct files **fp)
 	segment_maps_fini(&f->segments);
 	doubt_client_fini(&f->doubts);
 	disk_free(&f->disk);
-	free(f->charsets);
 	free(f);
 }

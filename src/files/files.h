@@ -121,7 +121,6 @@ struct files {
 	struct offload *offload;
 	const struct doc_root *roots;
 	unsigned nroots;
-	struct slice *charsets;  /* of roots: charset of an image's types; n 0: none */
 	unsigned codings;        /* of variants that the keeper makes */
 	struct coding_memo memo; /* choices for clients */
 	struct disk *disk;

@@ -32,8 +32,7 @@ static void reply_found(struct h2d_req *req, const struct reply_conditional *r, 
 		reply_conditional_page(req, r, page_status);
 }
 
-/* --- the form of a cached file ------------------------------------------------------------------
- */
+/* --- the form of a cached file ---------------------------------------------------------------- */
 
 static void tell_coding(struct h2d_req *req, enum coding coding, unsigned available)
 {
@@ -109,12 +108,12 @@ static bool copy_fields(struct h2d_req *req, const struct image_entry *e,
 
 /* The types of an image carry their root's charset. False: memory is out. */
 static bool set_charset(
-	struct h2d_req *req, struct slice of_root, struct slice path, struct slice *type)
+	struct h2d_req *req, const char *of_root, struct slice path, struct slice *type)
 {
 	struct slice charset = req->location->charset;
 
 	/* Usually the same string of the configuration. */
-	if (charset.p == of_root.p || slice_eq(charset, of_root))
+	if (charset.p == of_root || slice_eq(charset, slice_str(of_root)))
 		return true;
 	*type = mime_content_type(mime_find(req->location->types, path), charset, &req->arena);
 	return type->p != NULL;
@@ -157,7 +156,7 @@ static bool reply_cached(struct files *f, struct h2d_req *req, unsigned root, st
 	}
 	b = r.coding == CODING_IDENTITY ? &e->body : &e->variants[r.coding];
 	if (!copy_fields(req, e, b, image_strings(v->index.head) + e->type.at, &r) ||
-		!set_charset(req, f->charsets[root], path, &r.type) ||
+		!set_charset(req, f->roots[root].charset, path, &r.type) ||
 		(doc_root_is_upload(&f->roots[root], path) && reply_conditional_sandbox(req) < 0)) {
 		reply_conditional_no_memory(req);
 		return true;
