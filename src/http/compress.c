@@ -122,22 +122,18 @@ static int brotli_begin(struct compressor *c, enum compress_effort effort, size_
 	BrotliEncoderState *e;
 
 	list_init(&c->br.pieces);
-	if (setjmp(c->br.out) == 0) {
-		e = BrotliEncoderCreateInstance(brotli_alloc, brotli_free, c);
-		c->br.state = e;
-		/* A hint of 1 MiB takes tables of 4 MiB. */
-		if (e != NULL &&
-			BrotliEncoderSetParameter(
-				e, BROTLI_PARAM_QUALITY, (uint32_t)levels[effort].br) &&
-			BrotliEncoderSetParameter(
-				e, BROTLI_PARAM_LGWIN, brotli_window(effort, n)) &&
-			(effort == COMPRESS_NOW ||
-				BrotliEncoderSetParameter(e, BROTLI_PARAM_SIZE_HINT,
-					n < UINT32_MAX ? (uint32_t)n : UINT32_MAX)))
-			return 0;
+	if (setjmp(c->br.out) != 0) {
+		brotli_end(c);
+		return -ENOMEM;
 	}
-	brotli_end(c);
-	return -ENOMEM;
+	e = BrotliEncoderCreateInstance(brotli_alloc, brotli_free, c);
+	c->br.state = e;
+	BrotliEncoderSetParameter(e, BROTLI_PARAM_QUALITY, (uint32_t)levels[effort].br);
+	BrotliEncoderSetParameter(e, BROTLI_PARAM_LGWIN, brotli_window(effort, n));
+	if (effort != COMPRESS_NOW) /* a hint of 1 MiB takes tables of 4 MiB */
+		BrotliEncoderSetParameter(
+			e, BROTLI_PARAM_SIZE_HINT, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+	return 0;
 }
 
 static int brotli_run(
@@ -175,12 +171,9 @@ static int zstd_begin(struct compressor *c, enum compress_effort effort, size_t 
 	c->zstd = ZSTD_createCCtx();
 	if (c->zstd == NULL)
 		return -ENOMEM;
-	if (!ZSTD_isError(ZSTD_CCtx_setParameter(
-		    c->zstd, ZSTD_c_compressionLevel, levels[effort].zstd)) &&
-		!ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog, window)))
-		return 0;
-	zstd_end(c);
-	return -ENOMEM;
+	ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, levels[effort].zstd);
+	ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog, window);
+	return 0;
 }
 
 static int zstd_run(

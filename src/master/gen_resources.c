@@ -36,12 +36,6 @@ static void warn_codings(const char *key, const struct conf_list *list, const st
 					at->line, key, list->v[i]);
 }
 
-static void warn_of_scope(const struct conf_scope *p)
-{
-	warn_codings("compress", &p->compress, &p->compress_at);
-	warn_codings("compress-responses", &p->compress_responses, &p->compress_responses_at);
-}
-
 static void warn_of_servers(const struct conf *conf)
 {
 	for (unsigned i = 0; i < conf->nservers; i++) {
@@ -49,8 +43,13 @@ static void warn_of_servers(const struct conf *conf)
 
 		if (i > 0 && s->at.file == s[-1].at.file && s->at.line == s[-1].at.line)
 			continue; /* of one ${host} */
-		for (unsigned j = 0; j <= s->nlocations; j++)
-			warn_of_scope(conf_scope(s, j));
+		for (unsigned j = 0; j <= s->nlocations; j++) {
+			const struct conf_scope *p = conf_scope(s, j);
+
+			warn_codings("compress", &p->compress, &p->compress_at);
+			warn_codings("compress-responses", &p->compress_responses,
+				&p->compress_responses_at);
+		}
 	}
 }
 

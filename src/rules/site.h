@@ -99,10 +99,10 @@ struct site_peer {
 struct site_proxy {
 	const unsigned *peers; /* in peers of struct sites */
 	unsigned npeers;
-	bool files_first;            /* it gets only requests for which there is no file */
-	struct slice prefix;         /* of the target, instead of replaced; n 0: unchanged */
-	struct slice replaced;       /* a path: the title of the block that sets prefix */
-	struct slice host;           /* of the Host header; n 0: the client's */
+	bool files_first;      /* it gets only requests for which there is no file */
+	struct slice prefix;   /* of the target, instead of replaced; n 0: unchanged */
+	struct slice replaced; /* a path: the title of the block that sets prefix; n 0: none */
+	struct slice host;     /* of the Host header; n 0: the client's */
 	struct slice subject_header; /* name of the header with the client certificate's subject;
 				      * n 0: none */
 	unsigned queue;              /* requests that wait for a connection, per worker */

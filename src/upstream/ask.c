@@ -70,7 +70,7 @@ bool ask_may_pass(const struct h2d_req *req)
 	struct slice t = req->target, path, strict, loose;
 	const char *query = memchr(t.p, '?', t.n);
 
-	if (proxy->prefix.n > 0 && !slice_starts(t, proxy->replaced))
+	if (!slice_starts(t, proxy->replaced))
 		return false;
 	path = slice_of(t.p, query != NULL ? (size_t)(query - t.p) : t.n);
 	if (slice_eq(path, req->path) && memchr(path.p, ';', path.n) == NULL &&
@@ -81,17 +81,6 @@ bool ask_may_pass(const struct h2d_req *req)
 	return strict.p != NULL && loose.p != NULL && !has_dots(strict) && !has_dots(loose) &&
 	       !names_host(proxy, loose) && site_location(req->site, strict) == req->location &&
 	       site_location(req->site, loose) == req->location;
-}
-
-static void put_target(struct h1_text *t, const struct exchange *x)
-{
-	struct slice target = x->req->target;
-
-	if (x->turn.proxy->prefix.n > 0) {
-		h1_text_put(t, x->turn.proxy->prefix);
-		slice_skip(&target, x->turn.proxy->replaced.n);
-	}
-	h1_text_put(t, target);
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */
@@ -193,6 +182,7 @@ static void put_key(struct h1_text *t, struct h2d_req *req)
 
 int ask_head(const struct exchange *x, struct outq *q)
 {
+	const struct site_proxy *proxy = x->turn.proxy;
 	struct h2d_req *req = x->req;
 	const char *subject = req->conn->client_subject;
 	bool names = field_find(req->fields, req->nfields, SLICE("connection")) != NULL;
@@ -204,12 +194,14 @@ int ask_head(const struct exchange *x, struct outq *q)
 	h1_text_begin(&t, q);
 	h1_text_put(&t, connects ? SLICE("GET") : req->method_text);
 	h1_text_put(&t, SLICE(" "));
-	put_target(&t, x);
+	h1_text_put(&t, proxy->prefix);
+	h1_text_put(
+		&t, slice_of(req->target.p + proxy->replaced.n, req->target.n - proxy->replaced.n));
 	h1_text_put(&t, SLICE(" HTTP/1.1\r\n"));
 	h1_text_field(&t, SLICE("host"),
-		x->turn.proxy->host.n > 0 ? x->turn.proxy->host
-		: req->authority.n > 0    ? req->authority
-					  : SLICE(""));
+		proxy->host.n > 0      ? proxy->host
+		: req->authority.n > 0 ? req->authority
+				       : SLICE(""));
 	for (const struct field *f = req->fields; f != req->fields + req->nfields; f++)
 		if (ask_passes(x, f, names))
 			h1_text_field(&t, f->name, f->value);
@@ -219,8 +211,8 @@ int ask_head(const struct exchange *x, struct outq *q)
 			req_client_https(req) ? SLICE("https") : SLICE("http"));
 	if (!has(req, SLICE("x-forwarded-host")) && req->authority.n > 0)
 		h1_text_field(&t, SLICE("x-forwarded-host"), req->authority);
-	if (x->turn.proxy->subject_header.n > 0 && subject != NULL)
-		h1_text_field(&t, x->turn.proxy->subject_header, slice_str(subject));
+	if (proxy->subject_header.n > 0 && subject != NULL)
+		h1_text_field(&t, proxy->subject_header, slice_str(subject));
 	if (req_id_shown(req).n > 0)
 		h1_text_field(&t, req_id_field, req_id(req));
 	if (connects)

@@ -1,7 +1,6 @@
 /*
  * exchange: one request to an application and its response. ask.c makes the head of the request,
- * exchange.c sends it; proxy.c, the handler, takes the response; coded.c may
- * compress it.
+ * exchange.c sends it; proxy.c, the handler, takes the response; coded.c compresses.
  */
 #pragma once
 
