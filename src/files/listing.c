@@ -115,20 +115,15 @@ static const struct body_ops listing_ops = {
 
 void listing_refuse(struct h2d_req *req, const char *what, const char *path, int rc)
 {
-	int status = ERR_NO_MEMORY->status;
+	bool large = rc == -E2BIG, refused = large || rc == -EACCES || rc == -EPERM;
+	int status = reply_disk_is_missing(rc) ? 404 : refused ? 403 : ERR_NO_MEMORY->status;
 
-	if (reply_disk_is_missing(rc)) {
-		status = 404;
-	} else if (rc == -EACCES || rc == -EPERM) {
-		log_peer(LEVEL_INFO, "%s %s: %s; sending 403", what, path, strerror(-rc));
-		status = 403;
-	} else if (rc == -E2BIG) {
-		log_peer(LEVEL_WARN, "%s %s: too many files or directories; sending 403", what,
-			path);
-		status = 403;
-	} else {
-		log_peer(LEVEL_ERROR, "%s %s: %s; sending 503", what, path, strerror(-rc));
-	}
+	if (status != 404)
+		log_peer(large           ? LEVEL_WARN
+			 : status == 403 ? LEVEL_INFO
+					 : LEVEL_ERROR,
+			"%s %s: %s; sending %d", what, path,
+			large ? "too many files or directories" : strerror(-rc), status);
 	reply_conditional_error(req, status);
 }
 

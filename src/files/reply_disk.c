@@ -122,15 +122,13 @@ bool reply_disk_is_missing(int rc)
 
 void reply_disk_refuse(struct file_reply *a, const struct disk_file *file, int rc)
 {
-	if (rc != -EACCES && rc != -EPERM) {
-		log_peer(LEVEL_ERROR, "%s: %s", file->path, strerror(-rc));
-		reply_disk_fail(a, 503);
-		return;
-	}
-	TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
-		SLICE_ARG(a->name), strerror(-rc));
-	log_peer(LEVEL_INFO, "%s: %s", file->path, strerror(-rc));
-	reply_disk_fail(a, 403);
+	bool refused = rc == -EACCES || rc == -EPERM;
+
+	if (refused)
+		TRACE_STEP(a->req, FILE, TRACE_AT(a->req->location, root), "\"%.*s\": %s",
+			SLICE_ARG(a->name), strerror(-rc));
+	log_peer(refused ? LEVEL_INFO : LEVEL_ERROR, "%s: %s", file->path, strerror(-rc));
+	reply_disk_fail(a, refused ? 403 : 503);
 }
 
 bool reply_disk_sends(const struct file_reply *a, const struct disk_file *file)

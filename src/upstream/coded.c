@@ -118,16 +118,11 @@ static const struct body_ops coded_ops = {
 
 /* --- the choice ------------------------------------------------------------------------------- */
 
-static struct field *find(struct h2d_req *req, struct slice name)
-{
-	return (struct field *)(uintptr_t)field_find(req->reply.fields, req->reply.nfields, name);
-}
-
 /* True if a cache may get the content in a coding (RFC 9110, 7.7 and 8.8; RFC 9530). */
 static bool may_be_coded(struct h2d_req *req, int status)
 {
 	const struct reply *r = &req->reply;
-	const struct field *type = find(req, SLICE("content-type"));
+	const struct field *type = field_find(r->fields, r->nfields, SLICE("content-type"));
 	struct slice rest, media;
 	struct mime mime;
 
@@ -150,13 +145,12 @@ static bool may_be_coded(struct h2d_req *req, int status)
 /* The validator is of the bytes before: a weak one (RFC 9110, 8.8.1), and no ranges. */
 static int change_fields(struct h2d_req *req, enum coding coding)
 {
-	struct field *etag = find(req, SLICE("etag")), *ranges = find(req, SLICE("accept-ranges"));
-
-	if (etag != NULL && !slice_starts(etag->value, SLICE("W/")))
-		etag->value =
-			slice_str(arena_printf(&req->arena, "W/%.*s", SLICE_ARG(etag->value)));
-	if (ranges != NULL)
-		ranges->value = SLICE("none");
+	for (struct field *f = req->reply.fields; f < req->reply.fields + req->reply.nfields; f++)
+		if (slice_eq(f->name, SLICE("accept-ranges")))
+			f->value = SLICE("none");
+		else if (slice_eq(f->name, SLICE("etag")) && !slice_starts(f->value, SLICE("W/")))
+			f->value =
+				slice_str(arena_printf(&req->arena, "W/%.*s", SLICE_ARG(f->value)));
 	return reply_add(req, SLICE("content-encoding"), coding_names[coding]);
 }
 

@@ -272,13 +272,12 @@ static void on_time(struct timer *t)
 {
 	struct exchange *x = LIST_ENTRY(t, struct exchange, timer);
 
-	if (x->state == EXCHANGE_LINE) {
+	if (x->state == EXCHANGE_LINE)
 		exchange_give_up(x);
-	} else if (x->state == EXCHANGE_HEAD && x->expects) {
+	else if (x->state == EXCHANGE_HEAD && x->expects)
 		exchange_draw(x);
-	} else {
+	else
 		exchange_fail(x, ERR_UPSTREAM_TIMEOUT, NULL);
-	}
 }
 
 static void on_event(struct link_turn *t, uint32_t events)
