@@ -45,19 +45,17 @@ static unsigned peer_number(struct site_maker *m, const struct conf_scope *p, co
 
 	if (why != NULL)
 		conf_fault(m->faults, &p->proxy_at, "proxy \"%.200s\": %s", text, why);
-	m->oom |= number == NULL;
-	if (!m->oom && *number == 0) {
+	if (number != NULL && *number == 0) {
 		m->peers = arena_grow(m->a, m->peers, m->npeers, sizeof(new));
-		m->oom |= m->peers == NULL;
+		if (m->peers != NULL)
+			m->peers[m->npeers] = new;
+		*number = ++m->npeers;
 	}
+	m->oom |= number == NULL || m->peers == NULL;
 	if (m->oom)
 		return 0;
-	if (*number == 0) {
-		m->peers[m->npeers] = new;
-		*number = ++m->npeers;
-	} else if (new.connections < m->peers[*number - 1].connections) {
+	if (new.connections < m->peers[*number - 1].connections)
 		m->peers[*number - 1].connections = new.connections;
-	}
 	return *number - 1;
 }
 
