@@ -206,7 +206,7 @@ static bool exchange_may_retry(const struct exchange *x)
 
 void exchange_give_up(struct exchange *x)
 {
-	exchange_leave(x, false, EXCHANGE_OVER);
+	exchange_leave(x, false, EXCHANGE_BROKEN);
 	reply_later(x->req, ERR_UPSTREAM_QUEUE, 1000);
 }
 

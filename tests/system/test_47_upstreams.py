@@ -557,6 +557,28 @@ def test_the_line_is_full(proxied, upstream, speak):
 	assert len(upstream.connections) == 1
 
 
+@on_tcp
+def test_the_line_is_full_for_a_second_try(h2d, upstream, speak):
+	"""A request whose used connection ends has no place in the line: the client gets one response, 503."""
+	gate = threading.Event()
+
+	def ends(connection, request):
+		gate.wait(procs.DEADLINE)
+		return False
+	upstream.on("/few/ends", ends)
+	server = h2d(listens=("tcp",), server='proxy = "%s"  proxy-connections = 1  proxy-connect-timeout = 60  location "/few/" { proxy-queue = 0 }' % upstream.name)
+	with contextlib.ExitStack() as stack:
+		links = [stack.enter_context(link(server, speak)) for _ in range(4)]
+		assert links[0].get("/length/1").status == 200
+		asked = [c.send("GET", path) for c, path in zip(links, ("/few/ends", *["/length/1"] * 3))]
+		upstream.wait(2)
+		wait_for(lambda: server.gauges()["requests_live"] == 4, said="all are there")
+		gate.set()
+		answers = [c.response(stream) if speak == "h2" else c.response() for c, stream in zip(links, asked)]
+		assert [a.status for a in answers] == [503, 200, 200, 200] and int(answers[0].get("retry-after")) > 0
+		assert [c.get("/length/1").status for c in links] == [200] * 4
+
+
 def test_each_server_has_its_limit(h2d, several, speak):
 	"""The others do not take over what the limit of one leaves, nor what a dead one would have got: requests wait."""
 	gate = threading.Event()
