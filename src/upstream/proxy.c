@@ -291,8 +291,11 @@ static void on_event(struct link_turn *t, uint32_t events)
 	x->readable = true;
 	x->ends |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
 	if (x->state != EXCHANGE_HEAD) {
-		if (x->later)
+		if (x->later) { /* now the client is waited for */
+			x->later = false;
+			exchange_wait(x);
 			req_resume(x->req);
+		}
 		return;
 	}
 	exchange_read(x);

@@ -31,6 +31,7 @@ struct upstream_peer {
 	struct list idle;  /* links, the last used first */
 	unsigned failures; /* since its last answer, at most REST_DOUBLES */
 	uint64_t rests_ms; /* clock_ms() until which others are asked */
+	unsigned failed;   /* the number of its last failure */
 };
 
 struct upstreams {
@@ -40,6 +41,7 @@ struct upstreams {
 	struct list waiting;  /* struct link_turn, the first comes first */
 	struct task turn;     /* gives links to these */
 	unsigned first;       /* of an application's peers, next time */
+	unsigned failures;    /* of all peers */
 	struct upstream_peer peers[];
 };
 
@@ -105,7 +107,9 @@ static struct link *link_open(struct upstream_peer *p)
 	l = fd >= 0 ? malloc(sizeof(*l)) : NULL;
 	if (l == NULL)
 		goto fail;
-	*l = (struct link){ .watch = { .fn = link_event, .fd = fd }, .peer = p };
+	*l = (struct link){
+		.watch = { .fn = link_event, .fd = fd }, .peer = p, .address = p->next
+	};
 	list_init(&l->node);
 	timer_init(&l->idle, link_idles);
 	task_init(&l->free, link_free);
@@ -133,7 +137,8 @@ void link_counts(struct link_turn *t, const struct err *err, bool rests)
 	} else if (rests) {
 		p->rests_ms = clock_ms() + (REST_MS << p->failures);
 		p->failures += p->failures < REST_DOUBLES;
-		p->next++;
+		p->failed = ++t->all->failures;
+		p->next += t->link == NULL || t->link->address == p->next;
 	}
 	t->all->env->peer_counts(t->all->env, (unsigned)(p - t->all->peers), err);
 }
@@ -157,7 +162,7 @@ static struct upstream_peer *peer_choose(const struct link_turn *t)
 	t->all->first++;
 	for (unsigned i = 0; i < t->proxy->npeers; i++) {
 		struct upstream_peer *p = peer_at(t, t->all->first + i);
-		uint64_t rest = p->rests_ms > now ? p->rests_ms - now : 0;
+		uint64_t rest = p->rests_ms > now ? p->failed : 0;
 		uint64_t order = rest << 32 | (uint64_t)!peer_is_free(p) << 31 | p->busy;
 
 		if (order < least) {

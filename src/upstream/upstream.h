@@ -20,6 +20,7 @@ struct link {
 	struct timer idle; /* armed while no request has it */
 	struct list node;  /* among the idle ones of its peer */
 	struct upstream_peer *peer;
+	unsigned address;       /* of the peer's, its number */
 	struct link_turn *turn; /* of the request that has it; NULL: idle */
 	bool used; /* a request has had it before: the peer may close it at any moment */
 };

@@ -1,9 +1,13 @@
 """Responses of an application that are compressed on the way (key compress-responses)."""
+import base64
 import contextlib
+import random
+import threading
 import zlib
 
 import pytest
 
+import procs
 from client import Closed
 from test_47_duplex import TRAILERS, talk  # noqa: F401 (fixture)
 from test_47_proxy import behind, link, on_tcp, proxied, upstream  # noqa: F401 (fixtures)
@@ -172,3 +176,30 @@ def test_an_application_that_dies(proxied, upstream, speak):
 			with pytest.raises(Closed):
 				c.get("/dies", GZIP)
 	server.log.wait("upstream .*GET /dies")
+
+
+@on_tcp
+def test_a_slow_client_of_compressed_content(proxied, upstream):
+	"""proxy-timeout is the application's: the client has its own time."""
+	text = base64.b64encode(random.Random(1).randbytes(7500))
+	went = threading.Event()
+
+	def say(connection, request):
+		connection.head(200, [("content-type", "text/html; charset=utf-8"), ("transfer-encoding", "chunked")])
+		connection.send(b"%x\r\n%s\r\n" % (len(text), text))
+		went.wait(procs.DEADLINE)
+		connection.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(text), text))
+	upstream.on("/x", say)
+	for keys in ("", 'compress-responses = {"gzip"}'):
+		went.clear()
+		server = proxied("proxy-timeout = 1  " + keys)
+		with server.connect("tcp", settings={4: 1000}, credit=False, seen=None) as c:
+			s = c.send("GET", "/x", [("accept-encoding", "gzip")])
+			c.until(lambda: len(c.responses[s].body) == 1000)
+			went.set()
+			with contextlib.suppress(TimeoutError, AssertionError):
+				c.until(lambda: c.responses[s].done, 2.5)
+			assert not c.responses[s].done, "cut off: %r" % (keys,)
+			c.window(1000000, s)
+			assert c.response(s).status == 200, keys
+		assert server.log.find("upstream ") == [], keys

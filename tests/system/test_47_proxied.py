@@ -498,3 +498,29 @@ def test_each_server_of_an_application_is_counted(proxied, upstream, speak):
 		text = c.get("/metrics").body.decode()
 	assert 'h2d_upstream_responses_total{upstream="%s"} 1' % row["name"] in text
 	assert 'h2d_upstream_errors_total{upstream="%s",reason="response"} 2' % row["name"] in text
+
+
+@on_tcp
+def test_a_client_whose_window_others_fill(proxied, upstream):
+	"""The window of the connection is full: proxy-timeout does not run."""
+	went = threading.Event()
+
+	def say(connection, request):
+		connection.head(200, [("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
+		connection.send(b"5\r\n12345\r\n")
+		went.wait(procs.DEADLINE)
+		connection.send(b"5\r\n12345\r\n0\r\n\r\n")
+	upstream.on("/x", say)
+	server = proxied("proxy-timeout = 1")
+	with server.connect("tcp", settings={4: 1 << 20}, credit=False, seen=None) as c:
+		s = c.send("GET", "/x")
+		c.until(lambda: len(c.responses[s].body) == 5)
+		other = c.send("GET", "/length/200000")
+		c.until(lambda: len(c.responses[other].body) == 65530)
+		went.set()
+		with contextlib.suppress(TimeoutError, AssertionError):
+			c.until(lambda: c.responses[s].done, 2.5)
+		assert not c.responses[s].done, "cut off"
+		c.window(1000000)
+		assert c.response(s).body == b"1234512345"
+	assert server.log.find("upstream ") == []

@@ -557,6 +557,37 @@ def test_the_line_is_full(proxied, upstream, speak):
 	assert len(upstream.connections) == 1
 
 
+class Here(Upstream):
+	"""On this port."""
+
+	def __init__(self, port):
+		super().__init__()
+		self.deaf()
+		self.sock = socket.create_server(("127.0.0.1", port))
+		threading.Thread(target=self.accept, daemon=True).start()
+
+
+def test_the_second_server_is_asked(h2d, speak):
+	"""One that has come back is asked when the other dies."""
+	one, two, back = Upstream(), Upstream(), None
+	port = one.sock.getsockname()[1]
+	one.close()
+	server = h2d(listens=("tcp",), server='proxy = {"127.0.0.1:%d", "%s"}' % (port, two.name))
+	try:
+		with link(server, speak) as c:
+			def failed():
+				assert c.get("/length/5").status == 200
+				return len(server.log.find("upstream 127.0.0.1:%d: " % port)) >= 3
+			wait_for(failed, said="three failures: it rests for 4 s")
+			back = Here(port)
+			two.close()
+			assert [c.get("/length/5").status for _ in range(3)] == [200] * 3
+	finally:
+		two.close()
+		if back:
+			back.close()
+
+
 @on_tcp
 def test_the_line_is_full_for_a_second_try(h2d, upstream, speak):
 	"""A request whose used connection ends has no place in the line: the client gets one response, 503."""

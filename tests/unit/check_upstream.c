@@ -10,7 +10,7 @@
 
 #include "loop_unit.h"
 
-static struct site_peer peers[] = { { .name = SLICE_LIT("app.internal:80"), .connections = 1 } };
+static struct site_peer peers[] = { { .name = SLICE_LIT("app.internal:80"), .connections = 2 } };
 static const unsigned numbers[] = { 0 };
 static const struct site_proxy proxy = { .peers = numbers, .npeers = 1, .queue = 1 };
 static const struct sites sites = { .peers = peers, .npeers = 1 };
@@ -25,6 +25,7 @@ static bool two;    /* addresses: the first is deaf */
 static sem_t leave; /* of the look-up */
 static int error;   /* its result */
 static unsigned linked;
+static int deaf_fd;
 
 int getaddrinfo(
 	const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **list)
@@ -48,6 +49,11 @@ static void on_link(struct link_turn *t)
 {
 	ck_assert_ptr_eq(t, &turn);
 	linked++;
+}
+
+static void on_other(struct link_turn *t)
+{
+	(void)t;
 }
 
 static void on_event(struct link_turn *t, uint32_t events)
@@ -74,8 +80,8 @@ static int bound(struct sockaddr_in *at)
 
 UNIT_SETUP(setup)
 {
-	ck_assert_int_eq(listen(bound(&app), 1), 0);
-	bound(&deaf);
+	ck_assert_int_eq(listen(bound(&app), 8), 0);
+	deaf_fd = bound(&deaf);
 	env.peer_counts = on_count;
 	sem_init(&leave, 0, 0);
 	offload = offload_new(&loop, 2);
@@ -120,6 +126,45 @@ TEST(not_found)
 {
 	ask_early(EAI_NONAME);
 	ck_assert_ptr_null(turn.link);
+}
+
+static in_port_t port_of(const struct link_turn *t)
+{
+	struct sockaddr_in to;
+	socklen_t n = sizeof(to);
+
+	ck_assert_int_eq(getpeername(t->link->watch.fd, (struct sockaddr *)&to, &n), 0);
+	return to.sin_port;
+}
+
+static void both_ask(struct link_turn *other)
+{
+	ck_assert(link_ask(&turn) && link_ask(other));
+	while (turn.link == NULL || other->link == NULL)
+		ck_assert_int_eq(loop_turn(&loop, -1), 0);
+	ck_assert_int_eq(port_of(&turn), port_of(other));
+}
+
+/* Two requests fail at the same address, later than both were sent there: both ask the next one. */
+TEST(second_address_for_two)
+{
+	struct link_turn other = turn;
+	in_port_t first;
+
+	two = true;
+	ck_assert_int_eq(listen(deaf_fd, 8), 0); /* the failure comes later */
+	turn.linked = other.linked = on_other;
+	list_init(&other.node);
+	sem_post(&leave);
+	both_ask(&other);
+	first = port_of(&turn);
+	link_counts(&turn, ERR_UPSTREAM_CONNECT, true);
+	link_leave(&turn, false);
+	link_counts(&other, ERR_UPSTREAM_CONNECT, true);
+	link_leave(&other, false);
+	both_ask(&other);
+	ck_assert_int_ne(port_of(&turn), first);
+	link_leave(&other, false);
 }
 
 static int link_error(const struct link *l)
