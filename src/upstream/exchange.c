@@ -1,7 +1,7 @@
 /*
  * exchange: see exchange.h. It sends the head of the request, then the pieces of its body from the
- * request's queue, chunked if it has no length. Credit is given back when a piece is
- * sent, so a slow peer slows the client down. Nothing is sent twice but a request without a body
+ * request's queue, chunked if it has no length. Credit is given back when a piece is sent,
+ * so a slow peer slows the client down. Nothing is sent twice but a request without a body
  * whose method is idempotent (RFC 9110, 9.2.2), and once; what no peer has got may go to any.
  */
 #include "upstream/exchange.h"

@@ -79,7 +79,7 @@ bool ask_passes(const struct exchange *x, const struct field *f, bool names);
 bool ask_may_pass(const struct h2d_req *req);
 
 /*
- * coded.c: compresses the content of the reply, which is complete but for reply_send(), unless the
+ * coded.c: compresses the content of the reply, before reply_send(), unless the
  * location, the client or a header of the response forbids it, or the client's share of CODED_MAX
  * is used up.
  */

@@ -152,8 +152,8 @@ static bool peer_is_free(const struct upstream_peer *p)
 	       (p->name.n > 0 || p->name.failed || p->name.again_ms != UINT64_MAX);
 }
 
-/* The peer to ask: of those that rest least, a free one, with the fewest requests. NULL: t waits
- * for one of them. */
+/* The peer to ask: one that does not rest, with the fewest requests; if all rest, the one that
+ * failed first. NULL: no such peer is free, and t waits. */
 static struct upstream_peer *peer_choose(const struct link_turn *t)
 {
 	uint64_t now = clock_ms(), least = UINT64_MAX;

@@ -35,7 +35,7 @@ struct link_turn {
 	struct upstream_peer *peer; /* asked last; NULL: none yet */
 	struct link *link;          /* of that peer */
 	unsigned attempts;          /* new links */
-	bool fresh;                 /* it wants no used link: it is sent again */
+	bool fresh;                 /* it gets no used link: it is sent again */
 	bool careful;               /* it cannot be sent twice: a used link is looked at first */
 	/* Called when it has a link, which may not be connected yet; link NULL: peer could not be
 	 * asked (errno). Never called from inside link_ask(). */

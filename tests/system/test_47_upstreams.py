@@ -435,6 +435,18 @@ def test_an_idle_connection_ends(proxied, upstream, speak):
 	assert server.log.find("upstream ") == []
 
 
+def held(*upstreams):
+	"""An event until which they do not answer /wait."""
+	gate = threading.Event()
+
+	def wait(connection, request):
+		gate.wait(procs.DEADLINE)
+		connection.reply(b"12345")
+	for one in upstreams:
+		one.on("/wait", wait)
+	return gate
+
+
 RETRIED = {"GET": 200, "HEAD": 200, "PUT": 200, "DELETE": 200, "OPTIONS": 200, "PROPFIND": 200, "POST": 502, "PATCH": 502, "BREW": 502, "MKCOL": 502}
 
 
@@ -493,13 +505,7 @@ def before_all(h2d, several, keys="", **options):
 
 def test_several(h2d, several, speak):
 	"""Requests at the same time are spread."""
-	gate = threading.Event()
-
-	def wait(connection, request):
-		gate.wait(procs.DEADLINE)
-		connection.reply(b"12345")
-	for one in several:
-		one.on("/wait", wait)
+	gate = held(*several)
 	server = before_all(h2d, several)
 	with contextlib.ExitStack() as stack:
 		links = [stack.enter_context(link(server, speak)) for _ in range(9)]
@@ -534,12 +540,7 @@ def test_a_dead_one_among_several(h2d, several, speak):
 @on_tcp
 def test_the_line_is_full(proxied, upstream, speak):
 	"""One is asked, one waits, others get 503; then the one that waited is answered."""
-	gate = threading.Event()
-
-	def wait(connection, request):
-		gate.wait(procs.DEADLINE)
-		connection.reply(b"12345")
-	upstream.on("/wait", wait)
+	gate = held(upstream)
 	server = proxied("proxy-connections = 1  proxy-queue = 1  proxy-connect-timeout = 60")
 	with contextlib.ExitStack() as stack:
 		links = [stack.enter_context(link(server, speak)) for _ in range(4)]
@@ -612,13 +613,7 @@ def test_the_line_is_full_for_a_second_try(h2d, upstream, speak):
 
 def test_each_server_has_its_limit(h2d, several, speak):
 	"""The others do not take over what the limit of one leaves, nor what a dead one would have got: requests wait."""
-	gate = threading.Event()
-
-	def wait(connection, request):
-		gate.wait(procs.DEADLINE)
-		connection.reply(b"12345")
-	for one in several:
-		one.on("/wait", wait)
+	gate = held(*several)
 	several[2].deaf()
 	# A client gets half of the free connections of all servers: enough, with those of another application.
 	server = before_all(h2d, several, """proxy-connections = 2  proxy-connect-timeout = 60
@@ -639,12 +634,7 @@ def test_each_server_has_its_limit(h2d, several, speak):
 
 @on_tcp
 def test_who_waits_too_long(proxied, upstream, speak):
-	gate = threading.Event()
-
-	def wait(connection, request):
-		gate.wait(procs.DEADLINE)
-		connection.reply(b"12345")
-	upstream.on("/wait", wait)
+	gate = held(upstream)
 	server = proxied("proxy-connections = 1  proxy-connect-timeout = 1")
 	with link(server, speak) as c, link(server, speak) as late:
 		stream = c.send("GET", "/wait")
